@@ -1,0 +1,1 @@
+"""Matching: which operators of two profiles do the same work, and on what evidence."""

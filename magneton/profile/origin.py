@@ -1,0 +1,53 @@
+"""Where a profile comes from: enough to say whether two of them may be compared."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from magneton.quantity import Provenance
+from magneton.workload import Workload
+
+Unit = Literal["J", "FLOP", "B", "operators"]
+Mode = Literal["eager", "compiled", "graph"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeterInfo:
+    """What measured, and how far its scale is off at worst.
+
+    ``scale_low`` and ``scale_high`` bound the true reading over the stored one (a core power of 4-6 W
+    around 5 W is 0.8, 1.2). The error is common to everything one meter reads on one device: it
+    widens joules, and cancels in a ratio.
+    """
+
+    name: str  # "modelled", "counted:bytes", "nvml", "zeus"
+    unit: Unit
+    provenance: Provenance
+    scale_low: float = 1.0
+    scale_high: float = 1.0
+    source: str = ""  # a sentence: what the figure is made of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Provenance of one recording, as found where it was made; never filled in by a reader."""
+
+    magneton_version: str
+    system: str  # "transformers"
+    options: Mapping[str, str]  # as the user gave them
+    versions: Mapping[str, str]  # {"python": "3.11.7", "torch": "2.13.0+cpu", ...}
+    model: str  # "llama-small", a folder's name, or the callable
+    config_hash: str  # of the model's configuration; "" for a user's callable
+    weights_hash: str  # of its weights; "" for a user's callable
+    workload: Workload
+    device: str  # "Intel(R) Xeon(R) Processor", "NVIDIA H200"
+    device_kind: Literal["cpu", "cuda"]
+    driver: str  # "" where there is none
+    meter: MeterInfo
+    threads: int
+    grad_mode: Literal["inference", "no_grad", "grad"]
+    mode: Mode  # of clean and timeline
+    dataflow_mode: Mode  # of the dataflow pass, which may have to run uncompiled
+    flags: Mapping[str, str]  # configuration flags as found: {"torch.backends.cuda.matmul.allow_tf32": "False"}
+    recorded_at: str  # ISO 8601, UTC
+    session: str  # equal on both sides when their blocks were measured alternately; "" otherwise

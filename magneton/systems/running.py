@@ -1,0 +1,55 @@
+"""What a system's adapter promises. It lives inside the system's own interpreter (see ``magneton.worker``)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from magneton.profile.origin import Mode
+from magneton.workload import Phase, Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """All an adapter needs to load: where the model lies, what will be run, where and how."""
+
+    options: Mapping[str, str]  # validated against the system's description
+    model_folder: Path | None  # Hugging Face format; None for a user's callable
+    workload: Workload
+    device: str  # "cpu", "cuda:0"
+    threads: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What only the loaded system knows; it goes into the profile's ``Origin``."""
+
+    versions: Mapping[str, str]
+    grad_mode: Literal["inference", "no_grad", "grad"]
+    mode: Mode
+    dataflow_mode: Mode
+    flags: Mapping[str, str]
+
+
+class RunningSystem(Protocol):
+    """A loaded system whose steps can be repeated.
+
+    ``rewind(phase)`` then ``step(phase)`` does the same work every time. Rewinding is cheap, is never
+    traced and belongs to no step. ``step`` returns the declared outputs: small tensors (last logits,
+    tokens, images) by name; it runs under the system's own grad mode.
+    """
+
+    framework: Literal["torch"]
+
+    def load(self, setup: Setup) -> Facts: ...
+
+    def phases(self) -> tuple[Phase, ...]: ...
+
+    def rewind(self, phase: Phase) -> None: ...
+
+    def step(self, phase: Phase) -> Mapping[str, Any]: ...
+
+    def roots(self) -> Mapping[str, Any]:
+        """Named things whose parameters and submodules give values and operators their names:
+        {"": model} for one torch module. Also {"input": {...}} is allowed: a mapping of named tensors."""
+        ...
