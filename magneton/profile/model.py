@@ -94,7 +94,7 @@ class ReplayKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel:
-    """One span of the timeline pass on the host or a device. ``op_id`` is None where it maps to no operator."""
+    """One span of the timeline pass, on the host or a device; ``op_id`` is None where no operator fits."""
 
     phase: Phase
     op_id: OpId | None

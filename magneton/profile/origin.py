@@ -48,6 +48,6 @@ class Origin:
     grad_mode: Literal["inference", "no_grad", "grad"]
     mode: Mode  # of clean and timeline
     dataflow_mode: Mode  # of the dataflow pass, which may have to run uncompiled
-    flags: Mapping[str, str]  # configuration flags as found: {"torch.backends.cuda.matmul.allow_tf32": "False"}
+    flags: Mapping[str, str]  # as found: {"torch.backends.cuda.matmul.allow_tf32": "False"}
     recorded_at: str  # ISO 8601, UTC
     session: str  # equal on both sides when their blocks were measured alternately; "" otherwise

@@ -1,0 +1,42 @@
+# Two commands for users (demo, test), one for contributors (check). All set up what they need.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+# Results of tests must not depend on how many cores happen to be free.
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: demo test check format clean
+
+demo: $(VENV)/.installed
+	$(BIN)/magneton compare transformers:logits_to_keep=0 torch --model llama --scale small
+
+test: $(VENV)/.installed-dev
+	$(BIN)/pytest -n 2
+
+check: $(VENV)/.installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+	$(MAKE) test
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "magneton needs Python 3.11 or later")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[transformers]'
+	touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[transformers,dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
