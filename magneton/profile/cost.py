@@ -1,0 +1,135 @@
+"""What each operator and each step cost, round by round, in the unit of the profile's meter.
+
+The one place that knows where a cost comes from: for a counting meter from the operators' counts (one
+noise-free round), for joules from the replay readings of an operator's key and from the clean blocks.
+Nothing is rescaled and no gap is filled: what was not read is nan here, and belongs to the residual.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from magneton.profile.model import Operator, Profile
+from magneton.profile.origin import Unit
+from magneton.workload import Phase
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OperatorCosts:
+    """Cost of one execution of each operator. Row r is round ``rounds[r]``; column k is operator k."""
+
+    rounds: tuple[int, ...]  # ascending
+    cost: NDArray[np.float64]  # [R, N], nan where an operator's key has no reading in that round
+    unit: Unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StepCosts:
+    """Cost and duration of one step of a phase in the clean pass: the truth that all else must add up to."""
+
+    rounds: tuple[int, ...]  # ascending
+    cost: NDArray[np.float64]  # [R], nan where the meter gave no reading
+    duration_s: NDArray[np.float64]  # [R], nan where no clean block was run
+    unit: Unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Attribution:
+    """How one phase's cost per step divides up: sum(cost) + unattributed == total, whatever was read.
+
+    ``unattributed`` is the residual and may be negative; it is nan, like ``total``, where no clean block
+    has a reading. ``unread`` operators count as nothing in ``attributed``.
+    """
+
+    total: float
+    cost: NDArray[np.float64]  # [operators of the phase], mean over rounds, nan where unread
+    attributed: float
+    unattributed: float
+    unread: tuple[int, ...]  # op ids
+
+
+def count_of(operator: Operator, unit: Unit) -> int:
+    """What a counting meter of this unit says about one execution."""
+    if unit == "FLOP":
+        return operator.flops
+    if unit == "B":
+        return operator.bytes_moved
+    if unit == "operators":
+        return 1
+    raise ValueError(f"{unit} is read by a meter, not counted")
+
+
+def operator_costs(profile: Profile) -> OperatorCosts:
+    """Cost per execution of every operator, in every round of the replay pass.
+
+    Readings are per key; where a round has several of one key, each counts by its executions.
+    """
+    unit = profile.origin.meter.unit
+    if unit != "J":
+        counts = np.array([[count_of(operator, unit) for operator in profile.operators]], dtype=np.float64)
+        return OperatorCosts(rounds=(0,), cost=counts, unit=unit)
+    rounds = tuple(sorted({replay.round for replay in profile.replays}))
+    row_of = {round_: row for row, round_ in enumerate(rounds)}
+    energy_j = np.zeros((len(rounds), len(profile.keys)))
+    executions = np.zeros_like(energy_j)
+    for replay in profile.replays:
+        if replay.energy_j is not None:
+            place = row_of[replay.round], replay.key_id
+            energy_j[place] += replay.energy_j * replay.executions
+            executions[place] += replay.executions
+    by_key = np.where(executions > 0, energy_j / np.maximum(executions, 1), np.nan)
+    keys = np.array([operator.key_id for operator in profile.operators], dtype=np.intp)
+    return OperatorCosts(rounds=rounds, cost=by_key[:, keys], unit=unit)
+
+
+def clean_costs(profile: Profile, phase: Phase) -> StepCosts:
+    """Cost and duration per step of ``phase``, by round of the clean pass.
+
+    A counting meter's blocks carry no energy: each round then costs the sum of the phase's counts, and
+    there is one round even where no clean block was run.
+    """
+    unit = profile.origin.meter.unit
+    blocks = [block for block in profile.blocks if block.pass_ == "clean" and block.phase == phase]
+    rounds = tuple(sorted({block.round for block in blocks}))
+    by_round = [[block for block in blocks if block.round == round_] for round_ in rounds]
+    duration_s = [_per_step((block.duration_s, block.steps) for block in group) for group in by_round]
+    if unit == "J":
+        cost = [_per_step((block.energy_j, block.steps) for block in group) for group in by_round]
+    else:
+        counted = sum(count_of(operator, unit) for operator in profile.operators if operator.phase == phase)
+        cost = [float(counted)] * max(1, len(rounds))
+        rounds, duration_s = (rounds, duration_s) if rounds else ((0,), [np.nan])
+    return StepCosts(rounds=rounds, cost=np.array(cost), duration_s=np.array(duration_s), unit=unit)
+
+
+def attribute(profile: Profile, phase: Phase) -> Attribution:
+    """The phase's mean cost per step, divided over its operators; the rest is unattributed."""
+    ids = [operator.op_id for operator in profile.operators if operator.phase == phase]
+    cost = mean_over_rounds(operator_costs(profile).cost)[ids]
+    total = float(mean_over_rounds(clean_costs(profile, phase).cost))
+    attributed = float(np.nansum(cost))
+    return Attribution(
+        total=total,
+        cost=cost,
+        attributed=attributed,
+        unattributed=total - attributed,
+        unread=tuple(op_id for op_id, figure in zip(ids, cost, strict=True) if np.isnan(figure)),
+    )
+
+
+def mean_over_rounds(cost: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean over the first axis of what was read; nan where nothing was."""
+    read = ~np.isnan(cost)
+    counts = read.sum(axis=0)
+    sums = np.where(read, cost, 0.0).sum(axis=0)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+
+
+def _per_step(figures: Iterable[tuple[float | None, int]]) -> float:
+    """Sum over sum of steps; blocks without a reading are left out, nan where none has one."""
+    read: Sequence[tuple[float, int]] = [(figure, steps) for figure, steps in figures if figure is not None]
+    if not read:
+        return float("nan")
+    return sum(figure for figure, _ in read) / sum(steps for _, steps in read)
