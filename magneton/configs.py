@@ -55,7 +55,7 @@ def read_config(path: Path, kind: type[T]) -> T:
     return _record(kind, table, str(path))
 
 
-def _record(kind: type[T], table: Mapping[str, Any], where: str) -> T:
+def _record(kind: type[Any], table: Mapping[str, Any], where: str) -> Any:
     hints = get_type_hints(kind)
     known = {field.name: field for field in fields(kind)}
     for key in table:
@@ -84,7 +84,7 @@ def _converted(value: object, hint: Any, where: str) -> Any:
             error = unknown("value", str(value), [str(each) for each in arguments])
             raise MagnetonError(f"{where}: {error}", hint=error.hint)
         return value
-    if is_dataclass(hint):
+    if isinstance(hint, type) and is_dataclass(hint):
         return _record(hint, _expected(value, dict, "a table", where), where)
     if origin is tuple:
         items = _expected(value, list, "a list", where)

@@ -1,0 +1,91 @@
+"""Our own plain PyTorch models as a system: the same weights, the least machinery around them."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Literal
+
+import torch
+from torch import nn
+
+from magneton.errors import MagnetonError
+from magneton.models.model import read_model_config
+from magneton.models.reference.cache import KeyValueCache, Room
+from magneton.names import unknown
+from magneton.system import complete_options
+from magneton.systems.running import Facts, Setup
+from magneton.systems.tokens import TokenTensors, token_tensors
+from magneton.systems.torch_setting import found_flags, found_versions, use_threads
+from magneton.workload import DECODE, PREFILL, Phase
+
+NAME = "torch"
+MODULES = {
+    "llama": "magneton.models.reference.llama",
+    "gpt2": "magneton.models.reference.gpt2",
+}
+
+
+class PlainTorchSystem:
+    """A reference model with a preallocated cache. Rewinding zeroes what the step is going to write."""
+
+    framework: Literal["torch"] = "torch"
+
+    def load(self, setup: Setup) -> Facts:
+        if setup.model_folder is None:
+            raise MagnetonError("the torch system needs a model", hint="add --model")
+        options = complete_options(NAME, setup.options)
+        workload = setup.workload
+        config: Mapping[str, Any] = read_model_config(setup.model_folder)
+        architecture = str(config.get("model_type"))
+        if architecture not in MODULES:
+            raise unknown("architecture for the torch system:", architecture, MODULES)
+        use_threads(setup.threads)
+        room = Room(
+            batch=workload.batch,
+            positions=workload.prompt_tokens + workload.decode_steps,
+            dtype=getattr(torch, workload.dtype),
+            device=setup.device,
+        )
+        with torch.no_grad():
+            self._model: nn.Module = import_module(MODULES[architecture]).load(
+                setup.model_folder, config, room, all_logits=options["logits"] == "all"
+            )
+        self._caches = tuple(part for part in self._model.modules() if isinstance(part, KeyValueCache))
+        self._tokens: TokenTensors = token_tensors(workload, config["vocab_size"], setup.device)
+        self._prompt_tokens = workload.prompt_tokens
+        self._phases = workload.phases
+        self.rewind(PREFILL)
+        self.step(PREFILL)
+        return Facts(
+            versions=found_versions(("safetensors", "numpy")),
+            grad_mode="no_grad",
+            mode="eager",
+            dataflow_mode="eager",
+            flags={**found_flags(), "config.dtype": workload.dtype, "config.use_cache": "True"},
+        )
+
+    def phases(self) -> tuple[Phase, ...]:
+        return self._phases
+
+    def rewind(self, phase: Phase) -> None:
+        if phase == DECODE and not self._filled:
+            self.step(PREFILL)
+        start = self._prompt_tokens if phase == DECODE else 0
+        for cache in self._caches:
+            cache.forget(start)
+        self._filled = phase == DECODE
+
+    def step(self, phase: Phase) -> Mapping[str, Any]:
+        with torch.no_grad():
+            if phase == PREFILL:
+                logits = self._model(self._tokens.prompt, 0)
+                self._filled = True
+                return {"logits": logits}
+            starts = range(self._prompt_tokens, self._prompt_tokens + len(self._tokens.decode))
+            return {
+                "logits": tuple(
+                    self._model(ids, start) for ids, start in zip(self._tokens.decode, starts, strict=True)
+                )
+            }
+
+    def roots(self) -> Mapping[str, Any]:
+        return {"": self._model, "input": self._tokens.named()}

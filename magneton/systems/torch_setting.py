@@ -1,0 +1,57 @@
+"""How PyTorch is set while a system runs: what we fix, and what we find and write down."""
+
+import os
+import platform
+from collections.abc import Iterable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import torch
+
+ENVIRONMENT_PREFIXES = ("OMP_", "MKL_", "KMP_", "GOMP_", "TORCH_", "PYTORCH_", "CUBLAS_", "NVIDIA_TF32")
+
+
+def use_threads(threads: int) -> None:
+    torch.set_num_threads(threads)
+
+
+def found_versions(packages: Iterable[str]) -> Mapping[str, str]:
+    """Versions of Python, torch and those of ``packages`` that are installed."""
+    versions = {"python": platform.python_version(), "torch": torch.__version__}
+    for package in packages:
+        try:
+            versions.setdefault(package, version(package))
+        except PackageNotFoundError:
+            continue
+    if torch.version.cuda is not None:
+        versions["cuda"] = torch.version.cuda
+    return versions
+
+
+def found_flags() -> Mapping[str, str]:
+    """The switches of this process that decide which kernels run, by the name one sets them under."""
+    backends = torch.backends
+    flags: dict[str, object] = {
+        "torch.backends.cuda.matmul.allow_tf32": _allow_tf32(backends.cuda.matmul),
+        "torch.backends.cudnn.allow_tf32": _allow_tf32(backends.cudnn),
+        "torch.backends.cudnn.benchmark": backends.cudnn.benchmark,
+        "torch.backends.cuda.flash_sdp": backends.cuda.flash_sdp_enabled(),
+        "torch.backends.cuda.mem_efficient_sdp": backends.cuda.mem_efficient_sdp_enabled(),
+        "torch.backends.cuda.math_sdp": backends.cuda.math_sdp_enabled(),
+        "torch.backends.cuda.cudnn_sdp": backends.cuda.cudnn_sdp_enabled(),
+        "torch.backends.mkldnn.enabled": backends.mkldnn.is_available() and backends.mkldnn.enabled,
+        "torch.float32_matmul_precision": torch.get_float32_matmul_precision(),
+        "torch.deterministic_algorithms": torch.are_deterministic_algorithms_enabled(),
+        "torch.default_dtype": torch.get_default_dtype(),
+        "torch.num_threads": torch.get_num_threads(),
+        "torch.num_interop_threads": torch.get_num_interop_threads(),
+    }
+    flags |= {f"env.{key}": os.environ[key] for key in os.environ if key.startswith(ENVIRONMENT_PREFIXES)}
+    return {key: str(value) for key, value in flags.items()}
+
+
+def _allow_tf32(backend: Any) -> object:
+    try:
+        return backend.allow_tf32
+    except RuntimeError:  # torch refuses the older name once somebody has used the newer one
+        return f"fp32_precision={backend.fp32_precision}"

@@ -1,0 +1,117 @@
+"""Hugging Face Transformers, driven one forward at a time, as ``generate()`` does."""
+
+import copy
+import inspect
+import os
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Literal
+
+import torch
+
+from magneton.errors import MagnetonError
+from magneton.system import complete_options, describe
+from magneton.systems.running import Facts, Setup
+from magneton.systems.tokens import TokenTensors, token_tensors
+from magneton.systems.torch_setting import found_flags, found_versions, use_threads
+from magneton.workload import DECODE, PREFILL, Phase
+
+NAME = "transformers"
+CONFIG_FLAGS = (
+    "_attn_implementation",
+    "_experts_implementation",
+    "use_cache",
+    "dtype",
+    "quantization_config",
+)
+# Layers whose update makes new tensors: the old ones stay as they are, and a reference is a copy.
+GROWING_LAYERS = ("DynamicLayer", "DynamicSlidingWindowLayer")
+
+
+class TransformersSystem:
+    """A causal language model with a fresh ``DynamicCache`` for every prefill.
+
+    Decoding starts each time from the cache of one prefill. That cache is not cropped back, which would
+    leave views of longer tensors behind and cost other strides than the first time; its layers are
+    put back instead.
+    """
+
+    framework: Literal["torch"] = "torch"
+
+    def load(self, setup: Setup) -> Facts:
+        if setup.model_folder is None:
+            raise MagnetonError("the transformers system needs a model", hint="add --model")
+        options = complete_options(NAME, setup.options)
+        os.environ.update(describe(NAME).environment)  # the client reads them when it is imported
+        transformers = import_module("transformers")
+        transformers.utils.logging.set_verbosity_error()
+        transformers.utils.logging.disable_progress_bar()
+        use_threads(setup.threads)
+        try:
+            model = transformers.AutoModelForCausalLM.from_pretrained(
+                setup.model_folder,
+                dtype=getattr(torch, setup.workload.dtype),
+                attn_implementation=options["attn_implementation"],
+                local_files_only=True,
+            )
+        except (ValueError, OSError) as error:
+            raise MagnetonError(
+                f"transformers cannot load {setup.model_folder}: {str(error).partition(chr(10))[0]}",
+                hint="is it a causal language model that the installed transformers knows?",
+            ) from error
+        self._model: Any = model.to(setup.device).eval()
+        self._new_cache = lambda: transformers.DynamicCache(config=self._model.config)
+        accepted = inspect.signature(self._model.forward).parameters
+        self._cache_keyword = "cache" if "cache" in accepted else "past_key_values"  # renamed in 5.24
+        self._keywords = (
+            {"logits_to_keep": int(options["logits_to_keep"])} if "logits_to_keep" in accepted else {}
+        )
+        vocab_size = self._model.config.get_text_config().vocab_size
+        self._tokens: TokenTensors = token_tensors(setup.workload, vocab_size, setup.device)
+        self._phases = setup.workload.phases
+        self.rewind(PREFILL)
+        self.step(PREFILL)
+        self._after_prefill: tuple[Any, ...] = tuple(self._cache.layers)
+        return self._facts()
+
+    def phases(self) -> tuple[Phase, ...]:
+        return self._phases
+
+    def rewind(self, phase: Phase) -> None:
+        self._cache: Any = self._new_cache()
+        if phase == DECODE:
+            self._cache.layers = [_copied(layer) for layer in self._after_prefill]
+
+    def step(self, phase: Phase) -> Mapping[str, Any]:
+        with torch.no_grad():
+            if phase == PREFILL:
+                return {"logits": self._forward(self._tokens.prompt)}
+            return {"logits": tuple(self._forward(ids) for ids in self._tokens.decode)}
+
+    def roots(self) -> Mapping[str, Any]:
+        cached = {
+            f"cache.{index}.{name}": tensor
+            for index, layer in enumerate(self._after_prefill)
+            for name in ("keys", "values")
+            if (tensor := getattr(layer, name, None)) is not None
+        }
+        return {"": self._model, "input": {**self._tokens.named(), **cached}}
+
+    def _forward(self, ids: torch.Tensor) -> torch.Tensor:
+        keywords = {self._cache_keyword: self._cache, "use_cache": True, **self._keywords}
+        return self._model(input_ids=ids, **keywords).logits
+
+    def _facts(self) -> Facts:
+        config = self._model.config
+        flags = {f"config.{name.lstrip('_')}": str(getattr(config, name, None)) for name in CONFIG_FLAGS}
+        return Facts(
+            versions=found_versions(("transformers", "safetensors", "accelerate", "numpy")),
+            grad_mode="no_grad",
+            mode="eager",
+            dataflow_mode="eager",
+            flags={**found_flags(), **flags},
+        )
+
+
+def _copied(layer: Any) -> Any:
+    return copy.copy(layer) if type(layer).__name__ in GROWING_LAYERS else copy.deepcopy(layer)
