@@ -1,0 +1,212 @@
+"""``profile.json``: schema name and version, where the profile comes from, what else is in the file."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from magneton.errors import InvalidProfile
+from magneton.profile.damage import damaged, quoted
+from magneton.profile.fields import Fields
+from magneton.profile.model import Doubt
+from magneton.profile.origin import MeterInfo, Origin
+from magneton.profile.sketches import SKETCH_VERSION
+from magneton.profile.texts import unicode_text
+from magneton.quantity import Provenance
+from magneton.workload import Workload
+
+MEMBER = "profile.json"
+MAX_BYTES = 4 * 1024 * 1024
+SCHEMA = "magneton-profile"
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    origin: Origin
+    doubts: tuple[Doubt, ...]
+    stack_count: int  # stacks without frames have no row in their table
+    outputs: tuple[str, ...]  # the name of outputs/0.npy, outputs/1.npy, ...
+    sizes: Mapping[str, int]  # uncompressed bytes of every other member
+
+
+def encode_header(header: Header) -> bytes:
+    content = {
+        "schema": SCHEMA,
+        "version": SCHEMA_VERSION,
+        "sketch_version": SKETCH_VERSION,
+        "origin": _origin_json(header.origin),
+        "doubts": [{"kind": doubt.kind, "text": doubt.text} for doubt in header.doubts],
+        "stack_count": header.stack_count,
+        "outputs": list(header.outputs),
+        "members": dict(header.sizes),
+    }
+    data = json.dumps(_unicode(content), ensure_ascii=False, sort_keys=True, indent=1, allow_nan=False)
+    encoded = data.encode("utf-8")
+    if len(encoded) > MAX_BYTES:
+        raise InvalidProfile(
+            f"{MEMBER} would take {len(encoded)} bytes; at most {MAX_BYTES} are allowed",
+            hint="record with shorter options and fewer configuration flags",
+        )
+    return encoded
+
+
+def decode_header(data: bytes) -> Header:
+    """Unknown and missing fields are refused; a newer version is told apart first."""
+    fields = Fields(MEMBER, _parse(data))
+    _check_version(fields)
+    header = Header(
+        origin=_origin(fields.nested("origin")),
+        doubts=tuple(_doubt(one) for one in fields.nested_list("doubts")),
+        stack_count=fields.integer("stack_count", at_least=0),
+        outputs=fields.texts("outputs"),
+        sizes=fields.integers("members", at_least=0),
+    )
+    fields.close()
+    return header
+
+
+def _check_version(fields: Fields) -> None:
+    if fields.text("schema") != SCHEMA:
+        raise damaged(f"{MEMBER} is not of schema {SCHEMA}")
+    for name, known in (("version", SCHEMA_VERSION), ("sketch_version", SKETCH_VERSION)):
+        found = fields.integer(name, at_least=1)
+        if found > known:
+            raise InvalidProfile(
+                f"made by a newer magneton: {'schema' if name == 'version' else 'sketch'} version {found}, "
+                f"this one reads up to {known}",
+                hint="upgrade magneton: pip install --upgrade magneton",
+            )
+
+
+def _parse(data: bytes) -> object:
+    try:
+        text = data.decode("utf-8")
+        parsed = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        json.dumps(parsed, ensure_ascii=False).encode("utf-8")  # an escape can spell half a character
+    except RecursionError as error:
+        raise damaged(f"{MEMBER} is nested too deeply") from error
+    except ValueError as error:
+        raise damaged(f"{MEMBER} is not valid JSON") from error
+    return parsed
+
+
+def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise damaged(f"{MEMBER} has a field twice")
+    return found
+
+
+def _no_constant(name: str) -> object:
+    raise damaged(f"{MEMBER} has the number {quoted(name)}, which JSON does not know")
+
+
+def _unicode(value: Any) -> Any:
+    """``value`` with every string fit for UTF-8."""
+    match value:
+        case str():
+            return unicode_text(value)
+        case dict():
+            return {unicode_text(key): _unicode(item) for key, item in value.items()}
+        case list():
+            return [_unicode(item) for item in value]
+        case _:
+            return value
+
+
+def _origin_json(origin: Origin) -> dict[str, Any]:
+    workload, meter = origin.workload, origin.meter
+    return {
+        "magneton_version": origin.magneton_version,
+        "system": origin.system,
+        "options": dict(origin.options),
+        "versions": dict(origin.versions),
+        "model": origin.model,
+        "config_hash": origin.config_hash,
+        "weights_hash": origin.weights_hash,
+        "workload": {
+            "phases": list(workload.phases),
+            "batch": workload.batch,
+            "prompt_tokens": workload.prompt_tokens,
+            "decode_steps": workload.decode_steps,
+            "dtype": workload.dtype,
+            "seed": workload.seed,
+        },
+        "device": origin.device,
+        "device_kind": origin.device_kind,
+        "driver": origin.driver,
+        "meter": {
+            "name": meter.name,
+            "unit": meter.unit,
+            "provenance": meter.provenance.value,
+            "scale_low": float(meter.scale_low),
+            "scale_high": float(meter.scale_high),
+            "source": meter.source,
+        },
+        "threads": origin.threads,
+        "grad_mode": origin.grad_mode,
+        "mode": origin.mode,
+        "dataflow_mode": origin.dataflow_mode,
+        "flags": dict(origin.flags),
+        "recorded_at": origin.recorded_at,
+        "session": origin.session,
+    }
+
+
+def _origin(fields: Fields) -> Origin:
+    origin = Origin(
+        magneton_version=fields.text("magneton_version"),
+        system=fields.text("system"),
+        options=fields.mapping("options"),
+        versions=fields.mapping("versions"),
+        model=fields.text("model"),
+        config_hash=fields.text("config_hash"),
+        weights_hash=fields.text("weights_hash"),
+        workload=_workload(fields.nested("workload")),
+        device=fields.text("device"),
+        device_kind=fields.choice("device_kind", "cpu", "cuda"),
+        driver=fields.text("driver"),
+        meter=_meter(fields.nested("meter")),
+        threads=fields.integer("threads"),
+        grad_mode=fields.choice("grad_mode", "inference", "no_grad", "grad"),
+        mode=fields.choice("mode", "eager", "compiled", "graph"),
+        dataflow_mode=fields.choice("dataflow_mode", "eager", "compiled", "graph"),
+        flags=fields.mapping("flags"),
+        recorded_at=fields.text("recorded_at"),
+        session=fields.text("session"),
+    )
+    fields.close()
+    return origin
+
+
+def _workload(fields: Fields) -> Workload:
+    workload = Workload(
+        phases=fields.texts("phases"),
+        batch=fields.integer("batch"),
+        prompt_tokens=fields.integer("prompt_tokens"),
+        decode_steps=fields.integer("decode_steps"),
+        dtype=fields.choice("dtype", "float32", "bfloat16", "float16"),
+        seed=fields.integer("seed"),
+    )
+    fields.close()
+    return workload
+
+
+def _meter(fields: Fields) -> MeterInfo:
+    meter = MeterInfo(
+        name=fields.text("name"),
+        unit=fields.choice("unit", "J", "FLOP", "B", "operators"),
+        provenance=Provenance(fields.choice("provenance", *(p.value for p in Provenance))),
+        scale_low=fields.number("scale_low"),
+        scale_high=fields.number("scale_high"),
+        source=fields.text("source"),
+    )
+    fields.close()
+    return meter
+
+
+def _doubt(fields: Fields) -> Doubt:
+    doubt = Doubt(kind=fields.text("kind"), text=fields.text("text"))
+    fields.close()
+    return doubt
