@@ -1,0 +1,219 @@
+"""Which rows count: the excess is clear of the threshold, worth the reader's time, and no bargain for speed.
+
+A region is *waste* if the costly side spends more than the threshold above the lean side, the interval
+clear of it (Holm's correction over the regions of a comparison), the excess at least the minimal share of
+the step, and the lean side not slower. Slower but leaner is a *trade-off*. Where the interval spans the
+threshold and enough could hide there, the row is *unresolved*.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from magneton.compare.account import Entry
+from magneton.compare.causes import candidate_causes, classify
+from magneton.compare.model import Criteria, Difference, Finding, Outcome, PhaseTotals, Row, Side, SideCost
+from magneton.profile.origin import Origin
+from magneton.quantity import Quantity
+from magneton.statistics import RatioEstimate, holm
+from magneton.workload import Phase
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A row that counts, before it is told why."""
+
+    row: int
+    outcome: Outcome
+    costly: Side
+    note: str = ""
+
+
+def find(
+    entries: Sequence[Entry],
+    totals: Sequence[PhaseTotals],
+    criteria: Criteria,
+    origins: tuple[Origin, Origin],
+    differences: tuple[Difference, ...],
+) -> tuple[Finding, ...]:
+    """Every row that counts, waste before trade-offs before unresolved, the largest excess first."""
+    by_phase = {total.phase: total for total in totals}
+    judged = [*_judge_regions(entries, by_phase, criteria), *_judge_leftovers(entries, by_phase, criteria)]
+    causes = candidate_causes(*origins, differences)
+    one_system = origins[0].system == origins[1].system
+    findings = [
+        _describe(judgement, entries[judgement.row].row, by_phase, causes, one_system=one_system)
+        for judgement in judged
+    ]
+    rank = {"waste": 0, "trade-off": 1, "unresolved": 2}
+    return tuple(sorted(findings, key=lambda finding: (rank[finding.outcome], -finding.excess_share)))
+
+
+def _judge_regions(
+    entries: Sequence[Entry], totals: dict[Phase, PhaseTotals], criteria: Criteria
+) -> list[Judged]:
+    """One family of tests: the regions big enough for an excess that counts."""
+    family = [
+        (index, entry.row, entry.estimate)
+        for index, entry in enumerate(entries)
+        if entry.row.kind == "region"
+        and entry.estimate is not None
+        and _largest_share(entry.row) >= criteria.min_share
+    ]
+    adjusted = holm([_p_value(estimate, criteria.threshold) for _, _, estimate in family])
+    level = (1 - criteria.confidence) / 2  # one-sided, as the two-sided interval's end is
+    judged = [
+        Judged(row=index, outcome=outcome[0], costly=_costly(row), note=outcome[1])
+        for (index, row, _), p in zip(family, adjusted, strict=True)
+        if (outcome := _outcome(row, p < level, totals[row.phase], criteria)) is not None
+    ]
+    return judged + _judge_one_sided(entries, totals, criteria)
+
+
+def _p_value(estimate: RatioEstimate, threshold: float) -> float:
+    return estimate.p_above(threshold) if estimate.log_ratio > 0 else estimate.p_below(threshold)
+
+
+def _outcome(row: Row, clear: bool, total: PhaseTotals, criteria: Criteria) -> tuple[Outcome, str] | None:
+    """What a region is, and why if unresolved. ``clear``: its interval is beyond the threshold."""
+    costly = _costly(row)
+    wasteful, lean = sides_of(row, costly)
+    step = _step(total, costly)
+    if step is None or lean.cost is None:
+        return None
+    ratio = costly_over_lean(row, costly)
+    if clear and abs(row.excess or 0.0) >= criteria.min_share * step:
+        if lean.unread > 0:  # its cost is not all there
+            return "unresolved", f"{lean.unread} executions of the lean side have no reading"
+        slower = _slower(wasteful, lean)
+        traded = slower is not None and slower > 1 + criteria.slower_limit
+        return ("trade-off" if traded else "waste"), ""
+    upper = ratio.value if math.isinf(ratio.high) else ratio.high
+    possible = lean.cost.value * (upper - 1)
+    if clear or upper <= 1 + criteria.threshold or possible < criteria.min_share * step:
+        return None
+    return "unresolved", "the interval spans the threshold"
+
+
+def _judge_one_sided(
+    entries: Sequence[Entry], totals: dict[Phase, PhaseTotals], criteria: Criteria
+) -> list[Judged]:
+    """Regions whose values one side gets for nothing: there is no ratio, only the cost."""
+    judged: list[Judged] = []
+    for index, entry in enumerate(entries):
+        row = entry.row
+        if row.kind == "region" and entry.estimate is None and row.excess:
+            costly: Side = "candidate" if row.excess > 0 else "baseline"
+            lean = sides_of(row, costly)[1]
+            if lean.cost is not None and lean.cost.high == 0 and lean.unread == 0:
+                judged += _judge_excess(index, row, costly, totals[row.phase], criteria, elsewhere=0.0)
+    return judged
+
+
+def _judge_leftovers(
+    entries: Sequence[Entry], totals: dict[Phase, PhaseTotals], criteria: Criteria
+) -> list[Judged]:
+    """Work that only one side does, above what the other side left unmatched in the same phase."""
+    judged: list[Judged] = []
+    for index, entry in enumerate(entries):
+        row = entry.row
+        if row.kind == "leftover":
+            costly: Side = "baseline" if row.candidate is None else "candidate"
+            other: Side = "candidate" if costly == "baseline" else "baseline"
+            elsewhere = sum(_leftover_cost(each.row, row.phase, other) for each in entries)
+            judged += _judge_excess(index, row, costly, totals[row.phase], criteria, elsewhere=elsewhere)
+    return judged
+
+
+def _leftover_cost(row: Row, phase: Phase, side: Side) -> float:
+    cost = row.baseline if side == "baseline" else row.candidate
+    if row.kind != "leftover" or row.phase != phase or cost is None or cost.cost is None:
+        return 0.0
+    return cost.cost.value
+
+
+def _judge_excess(
+    index: int, row: Row, costly: Side, total: PhaseTotals, criteria: Criteria, *, elsewhere: float
+) -> list[Judged]:
+    """``elsewhere`` is what the other side spends on work without a partner: it may be this very work."""
+    cost, step = sides_of(row, costly)[0].cost, _step(total, costly)
+    if cost is None or step is None or cost.value < criteria.min_share * step:
+        return []
+    sure = cost.low - elsewhere >= criteria.min_share * step
+    note = "" if sure else _why_unsure(cost, elsewhere)
+    return [Judged(row=index, outcome="waste" if sure else "unresolved", costly=costly, note=note)]
+
+
+def _why_unsure(cost: Quantity, elsewhere: float) -> str:
+    if elsewhere > 0:
+        return "the other side has work without a partner too, which may be the same work"
+    return "the interval spans the smallest share that counts"
+
+
+def _describe(
+    judgement: Judged,
+    row: Row,
+    totals: dict[Phase, PhaseTotals],
+    causes: tuple[Difference, ...],
+    *,
+    one_system: bool,
+) -> Finding:
+    wasteful, lean = sides_of(row, judgement.costly)
+    kind, reason = classify(row, judgement.costly, causes, one_system=one_system)
+    excess = abs(row.excess or 0.0)
+    step = _step(totals[row.phase], judgement.costly)
+    return Finding(
+        row=judgement.row,
+        outcome=judgement.outcome,
+        kind=kind,
+        kind_reason=reason,
+        costly=judgement.costly,
+        excess=excess,
+        excess_share=excess / step if step else 0.0,
+        ratio=None if row.ratio is None else costly_over_lean(row, judgement.costly),
+        slower=_slower(wasteful, lean),
+        causes=causes,
+        note=judgement.note,
+    )
+
+
+def sides_of(row: Row, costly: Side) -> tuple[SideCost, SideCost]:
+    """The costly and the lean side of a row; a side that the row does not have does nothing."""
+    nothing = SideCost(work=None, executions=0, unread=0, cost=None, share=None, duration_s=None)
+    one, other = row.baseline or nothing, row.candidate or nothing
+    return (one, other) if costly == "baseline" else (other, one)
+
+
+def costly_over_lean(row: Row, costly: Side) -> Quantity:
+    """A row's ratio the way round that is above 1 for the costly side."""
+    ratio = row.ratio
+    if ratio is None:
+        raise ValueError(f"a {row.kind} row without a ratio")
+    if costly == "candidate":
+        return ratio
+    low = 1 / ratio.high if math.isfinite(ratio.high) else -math.inf
+    high = 1 / ratio.low if math.isfinite(ratio.low) and ratio.low > 0 else math.inf
+    value = 1 / ratio.value
+    return Quantity(
+        value=value, low=min(low, value), high=max(high, value), n=ratio.n, provenance=ratio.provenance
+    )
+
+
+def _costly(row: Row) -> Side:
+    return "candidate" if row.ratio is not None and row.ratio.value > 1 else "baseline"
+
+
+def _largest_share(row: Row) -> float:
+    return max((side.share or 0.0) for side in (row.baseline, row.candidate) if side is not None)
+
+
+def _step(total: PhaseTotals, side: Side) -> float | None:
+    cost = total.baseline_cost if side == "baseline" else total.candidate_cost
+    return cost.value if cost is not None and cost.value > 0 else None
+
+
+def _slower(costly: SideCost, lean: SideCost) -> float | None:
+    """Duration of the lean side over the costly one's, in the timeline pass."""
+    if not costly.duration_s or lean.duration_s is None or lean.work is None:
+        return None
+    return lean.duration_s / costly.duration_s

@@ -1,0 +1,105 @@
+"""The costs of one side, ready to be summed over any set of its operators."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from magneton.compare.model import SideCost
+from magneton.compare.places import describe_work
+from magneton.profile.cost import StepCosts, clean_costs, mean_over_rounds, operator_costs
+from magneton.profile.model import OpId, Profile
+from magneton.quantity import Provenance, Quantity
+from magneton.statistics import summarise
+from magneton.workload import Phase
+
+_COSTS_SOMETHING = ("compute", "random", "sync")  # an unread view or allocation leaves no gap worth a warning
+
+Repetitions = Sequence[Sequence[OpId]]
+
+
+class Ledger:
+    """Sums over operators, round by round. A gap in one round is filled with the operator's mean over the
+    others, which leaves every mean as it was; an operator without any reading counts for nothing."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+        self.provenance = profile.origin.meter.provenance
+        costs = operator_costs(profile)
+        self.rounds = costs.rounds
+        self.mean = mean_over_rounds(costs.cost)  # [N], nan where never read
+        self._cost = np.where(np.isnan(costs.cost), self.mean, costs.cost)  # [R, N]
+
+    @cached_property
+    def steps(self) -> dict[Phase, StepCosts]:
+        """The clean pass of each phase."""
+        return {phase: clean_costs(self.profile, phase) for phase in self.profile.origin.workload.phases}
+
+    @cached_property
+    def unread(self) -> NDArray[np.bool_]:
+        """[N] operators that should have a reading and have none."""
+        matters = [operator.effect in _COSTS_SOMETHING for operator in self.profile.operators]
+        return np.isnan(self.mean) & np.array(matters, dtype=np.bool_)
+
+    def by_round(self, operators: Sequence[OpId]) -> NDArray[np.float64] | None:
+        """[R] cost of these operators together; None where none of them was read."""
+        read = [op for op in operators if not np.isnan(self.mean[op])]
+        return self._cost[:, read].sum(axis=1) if read else None
+
+    def total(self, phase: Phase) -> Quantity | None:
+        """Cost of one step in the clean pass."""
+        return self._summary(self.steps[phase].cost)
+
+    def duration_s(self, phase: Phase) -> Quantity | None:
+        """Duration of one step in the clean pass: always a clock's, whatever the meter."""
+        known = self.steps[phase].duration_s
+        known = known[~np.isnan(known)]
+        return summarise(known.tolist(), Provenance.MEASURED) if known.size else None
+
+    def attributed(self, operators: Sequence[OpId]) -> Quantity | None:
+        rounds = self.by_round(operators)
+        return None if rounds is None else self._summary(rounds)
+
+    def side(self, repetitions: Repetitions, phase: Phase) -> SideCost:
+        """These operators as one side of a row. A side that does nothing is known to cost nothing."""
+        operators = [op for repetition in repetitions for op in repetition]
+        nothing = Quantity(value=0.0, low=0.0, high=0.0, n=1, provenance=self.provenance)
+        if not operators:
+            return SideCost(work=None, executions=0, unread=0, cost=nothing, share=0.0, duration_s=0.0)
+        unread = int(self.unread[operators].sum())
+        cost = self.attributed(operators)
+        if cost is None and unread == 0:  # views and allocations only, which the meter passed over
+            cost = nothing
+        return SideCost(
+            work=describe_work(self.profile, repetitions, self._costliest(operators)),
+            executions=len(operators),
+            unread=unread,
+            cost=cost,
+            share=share_of(cost, self.total(phase)),
+            duration_s=self.timeline_s(operators),
+        )
+
+    def timeline_s(self, operators: Sequence[OpId]) -> float | None:
+        """Their duration in the timeline pass; None where one of them was not seen there."""
+        seen = [self.profile.operators[op].duration_s for op in operators]
+        known = [duration_s for duration_s in seen if duration_s is not None]
+        return sum(known) if len(known) == len(seen) else None
+
+    def _costliest(self, operators: Sequence[OpId]) -> OpId:
+        known = self.profile.operators
+        return max(operators, key=lambda op: (np.nan_to_num(self.mean[op]), known[op].duration_s or 0.0, -op))
+
+    def _summary(self, readings: NDArray[np.float64]) -> Quantity | None:
+        meter = self.profile.origin.meter
+        known = readings[~np.isnan(readings)]
+        if known.size == 0:
+            return None
+        return summarise(known.tolist(), self.provenance, meter.scale_low, meter.scale_high)
+
+
+def share_of(cost: Quantity | None, total: Quantity | None) -> float | None:
+    """``cost`` as a fraction of ``total``; None where either was not measured."""
+    if cost is None or total is None or total.value <= 0:
+        return None
+    return cost.value / total.value

@@ -1,0 +1,198 @@
+"""What a comparison finds out. Costs are in the meter's unit (``Comparison.unit``), per step of a phase."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from magneton.match.model import Unpaired
+from magneton.profile.model import Doubt, Frame
+from magneton.profile.origin import Origin, Unit
+from magneton.quantity import Provenance, Quantity
+from magneton.workload import Phase
+
+Side = Literal["baseline", "candidate"]
+RowKind = Literal["region", "leftover", "unread", "residual"]
+Outcome = Literal["waste", "trade-off", "unresolved"]
+Kind = Literal["misconfiguration", "api misuse", "redundant", "unclassified"]
+Verdict = Literal["findings", "no difference", "unresolved", "not the same work"]
+
+KINDS: tuple[Kind, ...] = ("misconfiguration", "api misuse", "redundant", "unclassified")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Criteria:
+    """When a difference counts. Shares and ratios are fractions: 0.1 is 10 %."""
+
+    threshold: float = 0.10  # energy above the lean side's
+    min_share: float = 0.005  # excess as a share of the costly side's step
+    slower_limit: float = 0.01  # how much slower the lean side may be before it is a trade-off
+    confidence: float = 0.95
+    tolerance: float | None = None  # of declared outputs, times their rms; None: by the workload's dtype
+
+    def __post_init__(self) -> None:
+        for name in ("threshold", "min_share", "slower_limit"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise ValueError(f"{name} is a fraction of 0 or more, not {getattr(self, name)}")
+        if not 0.5 <= self.confidence < 1:
+            raise ValueError(f"confidence lies between 0.5 and 1, not {self.confidence}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputCheck:
+    """One declared output on both sides. ``problem`` is None where they agree."""
+
+    name: str
+    problem: str | None
+    max_difference: float | None = None  # None where the shapes forbid one
+    allowed: float | None = None
+    differing: tuple[tuple[int, ...], ...] = ()  # the first places of an integer output that differ
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValuePlace:
+    """A value and the line that made it."""
+
+    name: str
+    role: str
+    shape: tuple[int, ...]
+    dtype: str
+    producer: str  # the operator's name; "" for what existed before the step
+    module_path: str
+    source: Frame | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Divergence:
+    """The first value, in order of execution, that the other side does not have, and its likely partner."""
+
+    phase: Phase
+    baseline: ValuePlace | None
+    candidate: ValuePlace | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SameWork:
+    """Whether the declared outputs agree. ``unchecked``: there was nothing to compare."""
+
+    status: Literal["same", "different", "unchecked"]
+    tolerance: float
+    outputs: tuple[OutputCheck, ...]
+    divergence: Divergence | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseTotals:
+    """The clean pass: the truth that the rows add up to. Ratios are candidate over baseline."""
+
+    phase: Phase
+    baseline_cost: Quantity | None
+    candidate_cost: Quantity | None
+    cost_ratio: Quantity | None
+    baseline_duration_s: Quantity | None
+    candidate_duration_s: Quantity | None
+    duration_ratio: Quantity | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What one side does in a row: its operators in order with their count in one repetition, and where.
+
+    ``chain`` is the costliest operator's stack, outermost first; ``source`` its innermost frame outside
+    the framework: the line of user or framework code to look at.
+    """
+
+    operators: tuple[tuple[str, int], ...]
+    module_path: str  # numbers of repeated layers as ranges: "model.layers.0-7.self_attn"
+    source: Frame | None
+    chain: tuple[Frame, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideCost:
+    """One side of a row, per step and over all repetitions. None means not measured."""
+
+    work: Work | None  # None where the side does nothing here, and for the residual
+    executions: int
+    unread: int  # executions without a reading, which ``cost`` leaves out
+    cost: Quantity | None
+    share: float | None  # of the side's step
+    duration_s: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One line of a phase's account. The rows of a side sum to its total in ``PhaseTotals``.
+
+    ``leftover`` is work that only one side does, ``unread`` operators that the meter could not read,
+    ``residual`` the clean total minus everything attributed (it may be negative).
+    """
+
+    kind: RowKind
+    phase: Phase
+    repeats: int
+    baseline: SideCost | None
+    candidate: SideCost | None
+    ratio: Quantity | None  # candidate over baseline
+    excess: float | None  # candidate minus baseline
+    group: int | None = None  # index into Matching.groups
+    reason: Unpaired | None = None  # of a leftover
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """Something set differently on the two sides; None where a side does not have it."""
+
+    where: Literal["option", "flag", "version"]
+    name: str
+    baseline: str | None
+    candidate: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A row whose excess counts. Nothing has tested its cause, so ``confirmed`` is False.
+
+    ``ratio`` is costly over lean; None where the lean side does not do this work at all.
+    """
+
+    row: int  # index into Comparison.rows
+    outcome: Outcome
+    kind: Kind
+    kind_reason: str
+    costly: Side
+    excess: float  # per step
+    excess_share: float  # of the costly side's step
+    ratio: Quantity | None
+    slower: float | None  # duration of the lean side over the costly side's
+    causes: tuple[Difference, ...]  # candidates, none of them tested
+    note: str = ""  # why it is unresolved
+    confirmed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideSummary:
+    """Whose figures these are, and what speaks against them."""
+
+    origin: Origin
+    doubts: tuple[Doubt, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """The whole answer. ``reason`` says in a sentence why the verdict is what it is."""
+
+    baseline: SideSummary
+    candidate: SideSummary
+    paired: bool  # blocks of both sides were measured alternately in one session
+    unit: Unit
+    provenance: Provenance
+    criteria: Criteria
+    verdict: Verdict
+    reason: str
+    same_work: SameWork
+    totals: tuple[PhaseTotals, ...]
+    rows: tuple[Row, ...]
+    findings: tuple[Finding, ...]  # largest excess first
+    differences: tuple[Difference, ...]
+    notes: tuple[str, ...]

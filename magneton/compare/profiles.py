@@ -1,0 +1,52 @@
+"""One comparison from beginning to end, without side effects."""
+
+from magneton.compare.account import account, phase_totals
+from magneton.compare.comparability import check_comparable, differences, is_paired, notes
+from magneton.compare.findings import find
+from magneton.compare.ledger import Ledger
+from magneton.compare.model import Comparison, Criteria, Divergence, SideSummary
+from magneton.compare.same_work import check_same_work
+from magneton.compare.verdict import decide
+from magneton.match.model import Matching
+from magneton.profile.model import Profile
+
+
+def compare(
+    baseline: Profile,
+    candidate: Profile,
+    matching: Matching,
+    criteria: Criteria,
+    *,
+    divergence: Divergence | None = None,
+) -> Comparison:
+    """What one side spends above the other on the same work.
+
+    ``divergence`` is where the values part, for a reader whose two sides turn out to differ. Raises
+    ``Incomparable`` where the profiles must not be compared.
+    """
+    check_comparable(baseline, candidate)
+    paired = is_paired(baseline.origin, candidate.origin)
+    same_work = check_same_work(baseline, candidate, criteria.tolerance, divergence)
+    ledgers = Ledger(baseline), Ledger(candidate)
+    totals = tuple(phase_totals(*ledgers, phase, paired=paired) for phase in baseline.origin.workload.phases)
+    entries = account(*ledgers, matching, paired=paired, confidence=criteria.confidence)
+    known = differences(baseline.origin, candidate.origin)
+    origins = baseline.origin, candidate.origin
+    findings = () if same_work.status == "different" else find(entries, totals, criteria, origins, known)
+    verdict, reason = decide(same_work, totals, findings, criteria)
+    return Comparison(
+        baseline=SideSummary(origin=baseline.origin, doubts=baseline.doubts),
+        candidate=SideSummary(origin=candidate.origin, doubts=candidate.doubts),
+        paired=paired,
+        unit=baseline.origin.meter.unit,
+        provenance=baseline.origin.meter.provenance,
+        criteria=criteria,
+        verdict=verdict,
+        reason=reason,
+        same_work=same_work,
+        totals=totals,
+        rows=tuple(entry.row for entry in entries),
+        findings=findings,
+        differences=known,
+        notes=notes(baseline, candidate),
+    )

@@ -1,0 +1,58 @@
+"""From findings to one answer and the sentence that carries it."""
+
+from collections.abc import Sequence
+
+from magneton.compare.model import Criteria, Finding, PhaseTotals, SameWork, Verdict
+from magneton.quantity import Quantity
+
+
+def decide(
+    same_work: SameWork, totals: Sequence[PhaseTotals], findings: Sequence[Finding], criteria: Criteria
+) -> tuple[Verdict, str]:
+    """The verdict and its reason. What was not established is never "no difference"."""
+    if same_work.status == "different":
+        failed = next(check for check in same_work.outputs if check.problem is not None)
+        return "not the same work", f"output {failed.name}: {failed.problem}"
+    if same_work.status == "unchecked":
+        return "unresolved", "no outputs were declared, so nothing shows that both sides do the same work"
+    certain = [finding for finding in findings if finding.outcome != "unresolved"]
+    if certain:
+        return "findings", _counted(certain)
+    if findings:
+        return (
+            "unresolved",
+            _uncertain(findings),
+        )
+    return _without_findings(totals, criteria)
+
+
+def _counted(findings: Sequence[Finding]) -> str:
+    waste = sum(finding.outcome == "waste" for finding in findings)
+    offs = len(findings) - waste
+    parts = [f"{waste} {'place wastes' if waste == 1 else 'places waste'} energy"] if waste else []
+    parts += [f"{offs} {'trades' if offs == 1 else 'trade'} energy for time"] if offs else []
+    return ", ".join(parts)
+
+
+def _uncertain(findings: Sequence[Finding]) -> str:
+    count = "one difference" if len(findings) == 1 else f"{len(findings)} differences"
+    return f"{count} may be beyond the threshold: {findings[0].note}"
+
+
+def _without_findings(totals: Sequence[PhaseTotals], criteria: Criteria) -> tuple[Verdict, str]:
+    """No region stands out; the totals must not either, or something was not seen."""
+    percent = f"{criteria.threshold * 100:.3g} %"
+    for total in totals:
+        if total.cost_ratio is None:
+            return "unresolved", f"phase {total.phase} has no reading of a whole step on both sides"
+        if _beyond(total.cost_ratio, criteria.threshold):
+            return (
+                "unresolved",
+                f"the totals of phase {total.phase} differ by more than {percent}, but no operator explains"
+                " it: the difference lies in what is not attributed",
+            )
+    return "no difference", f"no region and no total differs by more than {percent}"
+
+
+def _beyond(ratio: Quantity, threshold: float) -> bool:
+    return ratio.low > 1 + threshold or 0 < ratio.high < 1 / (1 + threshold)

@@ -1,0 +1,1 @@
+"""Reports: what was found out, for people (text) and for programs (JSON)."""

@@ -1,0 +1,107 @@
+"""One profile for people: where it comes from, what a step costs, and which operators take it."""
+
+from rich.console import Console
+from rich.padding import Padding
+
+from magneton.profile.model import Frame
+from magneton.report.console import facts_table, figures_table, heading
+from magneton.report.escape import visible
+from magneton.report.json import document
+from magneton.report.origins import (
+    device_line,
+    doubt_line,
+    meter_line,
+    short_file,
+    system_line,
+    workload_line,
+)
+from magneton.report.quantities import figure, percent, quantity
+from magneton.report.summary import OperatorSummary, PhaseSummary, ProfileSummary
+from magneton.report.work import short_name
+
+PROFILE_SCHEMA = "magneton-profile-summary"
+PROFILE_VERSION = 1
+
+
+def profile_json(summary: ProfileSummary) -> str:
+    return document(PROFILE_SCHEMA, PROFILE_VERSION, summary)
+
+
+def print_profile(summary: ProfileSummary, console: Console, *, top: int = 10) -> None:
+    """Origin, totals, the ``top`` costliest operators of each phase, doubts."""
+    _print_origin(summary, console)
+    _print_totals(summary, console)
+    for phase in summary.phases:
+        operators = [each for each in summary.operators if each.phase == phase.phase]
+        _print_operators(phase, operators, summary, console, top)
+    if summary.doubts:
+        console.print(heading("To keep in mind"))
+        facts = [("doubt", doubt_line(doubt)) for doubt in summary.doubts]
+        console.print(Padding(facts_table(facts), (1, 0, 0, 3)))
+
+
+def _print_origin(summary: ProfileSummary, console: Console) -> None:
+    origin = summary.origin
+    recorded = f"{origin.recorded_at} by magneton {origin.magneton_version}"
+    mode = f"{origin.mode}, {origin.grad_mode}"
+    if origin.dataflow_mode != origin.mode:
+        mode += f"; operators seen {origin.dataflow_mode}"
+    facts = (
+        ("system", system_line(origin)),
+        ("model", visible(origin.model)),
+        ("workload", workload_line(origin)),
+        ("device", device_line(origin)),
+        ("mode", visible(mode)),
+        ("meter", meter_line(origin.meter)),
+        ("recorded", visible(recorded)),
+    )
+    console.print(facts_table(facts))
+    console.print()
+
+
+def _print_totals(summary: ProfileSummary, console: Console) -> None:
+    name = "energy" if summary.unit == "J" else "count"
+    columns = ("per step", name, "time", "operators", "unread", "unattributed", "profiler")
+    rows = [
+        (
+            visible(phase.phase, longest=20),
+            quantity(phase.cost, summary.unit),
+            quantity(phase.duration_s, "s"),
+            str(phase.operators),
+            str(phase.unread),
+            figure(phase.unattributed, summary.unit),
+            "-" if phase.timeline_overhead is None else f"{phase.timeline_overhead * 100:+.1f} %",
+        )
+        for phase in summary.phases
+    ]
+    console.print(figures_table(columns, rows, text=("per step",), width=console.width))
+    console.print()
+
+
+def _print_operators(
+    phase: PhaseSummary,
+    operators: list[OperatorSummary],
+    summary: ProfileSummary,
+    console: Console,
+    top: int,
+) -> None:
+    """Two lines for each: its figures and name, then where it was called."""
+    name = "energy" if summary.unit == "J" else "count"
+    console.print(heading(f"What a step of {visible(phase.phase)} is made of"))
+    console.print()
+    rows: list[tuple[str, ...]] = []
+    for operator in operators[:top]:
+        times, cost = str(operator.executions), quantity(operator.cost, summary.unit)
+        figures = (times, cost, percent(operator.share), figure(operator.duration_s, "s"))
+        rows.append((*figures, visible(short_name(operator.name))))
+        rows.append(("", "", "", "", f"  {_place(operator.module_path, operator.source)}"))
+    columns = ("times", name, "share", "time", "operator")
+    console.print(figures_table(columns, rows, text=("operator",), width=console.width))
+    if len(operators) > top:
+        console.print(f"{len(operators) - top} more kinds of operators: --top shows them")
+    console.print()
+
+
+def _place(module_path: str, source: Frame | None) -> str:
+    line = f"{short_file(source.file).rpartition('/')[2]}:{source.line}" if source is not None else ""
+    return visible("  ".join(part for part in (line, module_path) if part) or "outside any module")

@@ -1,0 +1,63 @@
+"""How the work of a row is named: its operators with counts, its module, cut to what a column holds."""
+
+from magneton.compare.model import Row, SideCost, Work
+from magneton.report.escape import visible
+
+_REASONS = {
+    "no-counterpart-value": "its results have no counterpart",
+    "low-entropy": "its results are too plain to recognise",
+    "ambiguous": "its results have several counterparts",
+    "not-sketched": "its results were not sketched",
+    "sync": "brings data to the host",
+    "side-effect": "works by side effect",
+    "dead": "its results are never used",
+    "alloc": "allocates memory",
+    "setup": "sets up tables from constants",
+}
+
+
+def operators_line(work: Work | None, most: int = 6) -> str:
+    """``aten.bmm.default x2, aten._softmax.default, 3 more``."""
+    if work is None:
+        return "nothing"
+    names = [short_name(name) + (f" x{count}" if count > 1 else "") for name, count in work.operators]
+    more = f", {len(names) - most} more" if len(names) > most else ""
+    return visible(", ".join(names[:most]) + more)
+
+
+def short_name(operator: str) -> str:
+    """``aten.bmm.default`` as ``aten.bmm``: the overload matters where there is another one."""
+    return operator.removesuffix(".default")
+
+
+def module_line(work: Work | None) -> str:
+    return visible(work.module_path) if work is not None and work.module_path else ""
+
+
+def row_title(row: Row, longest: int) -> str:
+    """A row in a column of ``longest`` characters: where, else what."""
+    if row.kind == "residual":
+        return "unattributed"
+    if row.kind == "unread":
+        return "without a reading"
+    side = one_side(row)
+    only = "only " if row.kind == "leftover" else ""  # the figures stand in the column of its side
+    return only + _tail(module_line(side.work) or operators_line(side.work, most=3), longest - len(only))
+
+
+def _tail(text: str, longest: int) -> str:
+    """The end of ``text``: of a module's path, the end tells layers apart."""
+    return text if len(text) <= longest else "…" + text[len(text) - longest + 1 :]
+
+
+def one_side(row: Row) -> SideCost:
+    """The side that does the work; the baseline's where both do."""
+    for side in (row.baseline, row.candidate):
+        if side is not None and side.work is not None:
+            return side
+    raise ValueError(f"a {row.kind} row has no work on either side")
+
+
+def reason_line(row: Row) -> str:
+    """Why a leftover has no partner, for people."""
+    return _REASONS.get(row.reason or "", "")
