@@ -1,0 +1,79 @@
+"""Joules on a machine without a sensor: CPU-seconds of this process times the power of one core.
+
+A ratio of two such figures is a ratio of CPU time and nothing else: the core power cancels. It sees
+neither vector width nor memory traffic nor clocks, and every thread counts, those that spin as well.
+"""
+
+import time
+from collections.abc import Callable
+from typing import ClassVar
+
+from magneton.meters.devices import Coefficient, read_device
+from magneton.meters.meter import Reading
+from magneton.profile.model import PowerSample
+from magneton.profile.origin import MeterInfo
+from magneton.quantity import Provenance
+
+_NS = 1e-9
+
+
+class ModelledMeter:
+    """Cheap enough to wrap a single operator: each end of a window is two reads of a clock.
+
+    The CPU clock is read last in ``begin`` and first in ``end``, so that what the window adds to its own
+    reading is one call of the clock and not the bookkeeping.
+    """
+
+    __slots__ = ("_began_cpu_ns", "_began_wall_ns", "_cpu_clock_ns", "_device", "_power", "_wall_clock_ns")
+
+    variants: ClassVar[tuple[str, ...]] = ("cpu",)
+    shortest_window_s: float = 0.0
+
+    def __init__(
+        self,
+        core_power_w: Coefficient,
+        *,
+        device: str = "cpu",
+        cpu_clock_ns: Callable[[], int] = time.process_time_ns,
+        wall_clock_ns: Callable[[], int] = time.perf_counter_ns,
+    ) -> None:
+        self._power = core_power_w
+        self._device = device
+        self._cpu_clock_ns = cpu_clock_ns
+        self._wall_clock_ns = wall_clock_ns
+        self._began_wall_ns = 0
+        self._began_cpu_ns = 0
+
+    @classmethod
+    def open(cls, variant: str, device: str) -> "ModelledMeter":
+        return cls(read_device(variant).core_power_w, device=device)
+
+    def info(self) -> MeterInfo:
+        source = (
+            f"CPU-seconds of the worker x {self._power.value:g} W per core; a ratio is a ratio of CPU time"
+        )
+        if not self._device.startswith("cpu"):
+            source += f"; what {self._device} itself spends is not in it"
+        return MeterInfo(
+            name="modelled",
+            unit="J",
+            provenance=Provenance.MODELLED,
+            scale_low=self._power.low / self._power.value,
+            scale_high=self._power.high / self._power.value,
+            source=source,
+        )
+
+    def begin(self) -> None:
+        self._began_wall_ns = self._wall_clock_ns()
+        self._began_cpu_ns = self._cpu_clock_ns()
+
+    def end(self) -> Reading:
+        cpu_ns = self._cpu_clock_ns() - self._began_cpu_ns
+        wall_ns = self._wall_clock_ns() - self._began_wall_ns
+        return Reading(duration_s=wall_ns * _NS, energy_j=cpu_ns * _NS * self._power.value)
+
+    def samples(self) -> tuple[PowerSample, ...]:
+        return ()
+
+    def close(self) -> None:
+        """Nothing is held."""
