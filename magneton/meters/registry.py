@@ -1,6 +1,7 @@
 """From what the user typed (``nvml``, ``counted:flops``, ``auto``) to an open meter."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Protocol, cast
 
 from magneton.errors import MagnetonError
@@ -36,7 +37,7 @@ def open_meter(spec: str, device: str) -> Meter:
     ``auto`` is the board's counter where the work runs on a board that has one, else the model of this CPU.
     """
     if spec == AUTO:
-        return _open_auto(device)
+        return automatic_meter(device, lambda board: open_meter("nvml", board))
     name, colon, variant = spec.partition(":")
     if name not in meter_names():
         raise unknown("meter", name, meter_names())
@@ -54,13 +55,14 @@ def open_meter(spec: str, device: str) -> Meter:
     return plugin.open(variant, device)
 
 
-def _open_auto(device: str) -> Meter:
+def automatic_meter(device: str, open_measured: Callable[[str], Meter]) -> Meter:
+    """What ``open_measured`` gives for a board, else the model of this CPU.
+
+    Falling back is not silent: the profile and every report carry the meter's name, provenance and source.
+    """
     if device.startswith("cuda"):
-        try:
-            return open_meter("nvml", device)
-        except (SensorAbsent, SensorUnusable):
-            # Not silent: the profile and every report carry the meter's name, provenance and source.
-            return open_meter("modelled", device)
+        with suppress(SensorAbsent, SensorUnusable):
+            return open_measured(device)
     return open_meter("modelled", device)
 
 
