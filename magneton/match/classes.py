@@ -1,0 +1,147 @@
+"""Value classes: values of one side that are rearrangements of each other.
+
+In: the wiring of one phase. Out: a class for every recognisable value. Two values share a class when
+pure layout links them, or when both hold many different numbers and their sketches agree as closely as
+one run agrees with itself. The tolerance between sides would merge a mean with the mean plus epsilon.
+
+Within a class, values come in *generations*. A root is a value whose producer reads no member; a root
+that descends from a member (the crop of a pad) starts the next generation, and so does the sum of a
+member and something computed from it (a block that adds nothing). What layout makes of a value stays in
+its generation.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from magneton.match.distance import SAME_SIDE, Rows, anchors, distances, kind_keys
+from magneton.match.unions import Unions
+from magneton.match.wiring import Wiring
+from magneton.profile.sketches import Sketches
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Classes:
+    """``of`` and ``generation`` cover the wiring's values; classes are numbered by first appearance."""
+
+    of: Mapping[int, int]
+    generation: Mapping[int, int]
+    members: tuple[tuple[int, ...], ...]  # class -> values, in order of appearance
+    roots: tuple[tuple[tuple[int, ...], ...], ...]  # class -> generation -> values
+    high_entropy: tuple[bool, ...]
+
+
+def classify(wiring: Wiring) -> Classes:
+    sketches = wiring.profile.sketches
+    rank = {value: k for k, value in enumerate(wiring.values)}
+    unions = Unions(len(rank))
+    can_anchor = anchors(sketches)
+    rows = np.array([value for value in wiring.values if can_anchor[value]], dtype=np.int64)
+    for one, other in _equal_values(sketches, rows):
+        unions.union(rank[one], rank[other])
+    _link_layouts(wiring, rank, unions, can_anchor)
+
+    number: dict[int, int] = {}
+    of = {value: number.setdefault(unions.find(k), len(number)) for value, k in rank.items()}
+    members: list[list[int]] = [[] for _ in number]
+    for value, which in of.items():
+        members[which].append(value)
+    generation, roots = _generations(wiring, of, len(members))
+    return Classes(
+        of=of,
+        generation=generation,
+        members=tuple(map(tuple, members)),
+        roots=roots,
+        high_entropy=tuple(bool(can_anchor[values[0]]) for values in members),
+    )
+
+
+def _equal_values(sketches: Sketches, rows: Rows) -> list[tuple[int, int]]:
+    """Pairs (first of its kind, equal one): a sort by count and rms, then a look at the close ones."""
+    if not len(rows):
+        return []
+    rms = sketches.rms[rows]
+    keys = kind_keys(sketches, rows)
+    order = np.lexsort((rms, *keys.T))
+    sorted_rms = rms[order]
+    new_run = np.ones(len(rows), dtype=np.bool_)
+    new_run[1:] = np.any(np.diff(keys[order], axis=0) != 0, axis=1)
+    new_run[1:] |= np.diff(sorted_rms) > SAME_SIDE * sorted_rms[1:]
+    starts = np.flatnonzero(new_run)
+    equal: list[tuple[int, int]] = []
+    for start, end in zip(starts, [*starts[1:], len(rows)], strict=True):
+        run = rows[order[start:end]]
+        while len(run) > 1:
+            close = distances(sketches, np.full(len(run) - 1, run[0]), sketches, run[1:]) <= SAME_SIDE
+            equal += [(int(run[0]), int(other)) for other in run[1:][close]]
+            run = run[1:][~close]
+    return equal
+
+
+def _link_layouts(wiring: Wiring, rank: Mapping[int, int], unions: Unions, can_anchor: np.ndarray) -> None:
+    """What has too few different numbers to be recognised is linked along views and copies only."""
+    sketches, links = wiring.profile.sketches, list[tuple[int, int]]()
+    for read, written in zip(wiring.inputs, wiring.outputs, strict=True):
+        if len(read) != 1:
+            continue
+        links += [
+            (read[0], value)
+            for value in written
+            if read[0] in rank and value in rank and not can_anchor[value] and sketches.known[value]
+        ]
+    if not links:
+        return
+    sources, results = np.array(links, dtype=np.int64).T
+    equal = distances(sketches, sources, sketches, results) <= SAME_SIDE
+    for (source, result), same in zip(links, equal, strict=True):
+        if same:
+            unions.union(rank[source], rank[result])
+
+
+def _generations(
+    wiring: Wiring, of: Mapping[int, int], classes: int
+) -> tuple[Mapping[int, int], tuple[tuple[tuple[int, ...], ...], ...]]:
+    repeated = _repeated(wiring, of, classes)
+    lineage: dict[int, int] = {}  # value -> bits of the repeated classes it descends from
+    generation: dict[int, int] = {}
+    roots: list[list[list[int]]] = [[] for _ in range(classes)]
+
+    def settle(value: int, read: Sequence[int], heritage: int) -> None:
+        which = of[value]
+        bit = repeated.get(which, 0)
+        siblings = [generation[v] for v in read if of.get(v) == which]
+        strangers = (lineage.get(v, 0) for v in read if of.get(v) != which)
+        if siblings and not any(bit & line for line in strangers):
+            generation[value] = max(siblings)
+        else:
+            generation[value] = len(roots[which]) if heritage & bit else 0
+            while len(roots[which]) <= generation[value]:
+                roots[which].append([])
+            roots[which][generation[value]].append(value)
+        lineage[value] = heritage | bit
+
+    for value in wiring.values:
+        if value not in wiring.producer:
+            settle(value, (), 0)
+    for read, written in zip(wiring.inputs, wiring.outputs, strict=True):
+        heritage = 0
+        for value in read:
+            heritage |= lineage.get(value, 0)
+        for value in written:
+            if value in of:
+                settle(value, read, heritage)
+            else:
+                lineage[value] = heritage
+    return generation, tuple(tuple(map(tuple, kept)) for kept in roots)
+
+
+def _repeated(wiring: Wiring, of: Mapping[int, int], classes: int) -> dict[int, int]:
+    """A bit for each class that may have several roots: only there does descent have to be followed."""
+    count = [0] * classes
+    for value in wiring.values:
+        at = wiring.producer.get(value)
+        read = () if at is None else wiring.inputs[at]
+        if len(read) != 1 or of.get(read[0]) != of[value]:
+            count[of[value]] += 1
+    return {which: 1 << k for k, which in enumerate(c for c in range(classes) if count[c] > 1)}

@@ -1,0 +1,140 @@
+"""A value of one side that is the concatenation of several of the other (QKV, gate and up).
+
+Sketches are sums, so the sketch of a concatenation is the sum of its parts'. Parts are looked for among
+siblings only: values computed from the very anchors that the whole is computed from.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from magneton.match.anchor import Anchor, Side, Spot
+from magneton.match.distance import FEWEST_SHARED, ordinary, threshold
+from magneton.match.marks import Near, mark, nearest, spots_of
+from magneton.profile.sketches import FREQUENCIES, Sketches
+
+MOST_SIBLINGS = 12
+MOST_PARTS = 4
+
+
+def pair_composites(baseline: Side, candidate: Side, anchors: Sequence[Anchor]) -> tuple[Anchor, ...]:
+    """``anchors``, and wholes of either side with their parts on the other."""
+    spots_x, spots_y = spots_of(anchors)
+    carries = [_carries_data(baseline, anchor.baseline) for anchor in anchors]
+    near_x = _by_class(baseline, spots_x, carries)
+    near_y = _by_class(candidate, spots_y, carries)
+    whole_in_baseline = _composites(baseline, near_x, spots_x, candidate, near_y)
+    whole_in_candidate = _composites(candidate, near_y, spots_y, baseline, near_x)
+    return (*anchors, *whole_in_baseline, *(anchor.turned() for anchor in whole_in_candidate))
+
+
+def find_parts(
+    whole_sketches: Sketches, whole: int, part_sketches: Sketches, parts: Sequence[int]
+) -> tuple[tuple[int, ...], float] | None:
+    """The fewest of ``parts`` whose sketches add up to that of ``whole``, and how far the sum is off."""
+    rows = np.array(parts[:MOST_SIBLINGS], dtype=np.int64)
+    whole_row = np.array([whole], dtype=np.int64)
+    count = int(whole_sketches.count[whole])
+    limit = float(threshold(whole_sketches.count[whole_row])[0])
+    for size in range(2, min(MOST_PARTS, len(rows)) + 1):
+        chosen = rows[_subsets(len(rows), size)]
+        chosen = chosen[part_sketches.count[chosen].sum(axis=1) == count]
+        best = min(
+            (
+                (_sum_distance(whole_sketches, whole, part_sketches, some), tuple(map(int, some)))
+                for some in chosen
+            ),
+            default=(np.inf, ()),
+        )
+        if best[0] <= limit:
+            return best[1], best[0]
+    return None
+
+
+def _carries_data(side: Side, spots: Sequence[Spot]) -> bool:
+    """Parameters and buffers are read by siblings and strangers alike: they do not make siblings."""
+    values = side.wiring.profile.values
+    first = side.classes.members[spots[0].which][0]
+    return first in side.wiring.producer or values[first].role not in ("parameter", "buffer", "constant")
+
+
+def _by_class(side: Side, spots: Sequence[tuple[Spot, ...]], carries: Sequence[bool]) -> dict[int, Near]:
+    """The nearest anchors behind the first root of each class of high entropy."""
+    near = nearest(side, mark(side, spots), lambda index: carries[index])
+    return {
+        which: around
+        for which, high in enumerate(side.classes.high_entropy)
+        if high and (around := near.get(side.classes.members[which][0]))
+    }
+
+
+def _composites(
+    whole_side: Side,
+    near_whole: dict[int, Near],
+    spots: Sequence[tuple[Spot, ...]],
+    part_side: Side,
+    near_part: dict[int, Near],
+) -> list[Anchor]:
+    taken = {spot.which for parts in spots for spot in parts}
+    siblings: dict[Near, list[int]] = {}
+    for which, around in near_part.items():
+        siblings.setdefault(around, []).append(which)
+    found: list[Anchor] = []
+    used: set[int] = set()
+    for which, around in near_whole.items():
+        if which in taken:
+            continue
+        whole = whole_side.classes.members[which][0]
+        size = whole_side.wiring.profile.sketches.count[whole]
+        sketches = part_side.wiring.profile.sketches
+        firsts = {part_side.classes.members[c][0]: c for c in siblings.get(around, ()) if c not in used}
+        parts = find_parts(
+            whole_side.wiring.profile.sketches,
+            whole,
+            sketches,
+            [v for v in firsts if sketches.count[v] < size],
+        )
+        if parts is not None:
+            classes = tuple(firsts[v] for v in parts[0])
+            used.update(classes)
+            found.append(
+                Anchor(
+                    baseline=(Spot(which=which, generation=0),),
+                    candidate=tuple(Spot(which=c, generation=0) for c in classes),
+                    evidence="composite",
+                    distance=parts[1],
+                )
+            )
+    return found
+
+
+def _sum_distance(
+    whole_sketches: Sketches, whole: int, part_sketches: Sketches, parts: NDArray[np.int64]
+) -> float:
+    """Largest difference of mean features between ``whole`` and the sum of ``parts``, or of the rms."""
+    row = np.array([whole], dtype=np.int64)
+    apart = ("pos_inf", "neg_inf", "nan", "huge")
+    if any(getattr(part_sketches, c)[parts].sum() != getattr(whole_sketches, c)[whole] for c in apart):
+        return np.inf
+    firsts = [int(whole_sketches.first[whole]), *map(int, part_sketches.first[parts])]
+    low, high = max(firsts), min(firsts) + FREQUENCIES
+    if high - low < FEWEST_SHARED:
+        return np.inf
+    cos = whole_sketches.cos_sum[whole, low - firsts[0] : high - firsts[0]].copy()
+    sin = whole_sketches.sin_sum[whole, low - firsts[0] : high - firsts[0]].copy()
+    for part, first in zip(parts, firsts[1:], strict=True):
+        cos -= part_sketches.cos_sum[part, low - first : high - first]
+        sin -= part_sketches.sin_sum[part, low - first : high - first]
+    size = float(max(int(ordinary(whole_sketches, row)[0]), 1))
+    squares = float((ordinary(part_sketches, parts) * np.square(part_sketches.rms[parts])).sum())
+    rms, summed = float(whole_sketches.rms[whole]), float(np.sqrt(squares / size))
+    relative = abs(rms - summed) / max(rms, summed, float(np.finfo(np.float64).tiny))
+    return max(float(np.max(np.hypot(cos, sin))) / size, relative)
+
+
+@cache
+def _subsets(count: int, size: int) -> NDArray[np.int64]:
+    return np.array(list(combinations(range(count), size)), dtype=np.int64).reshape(-1, size)

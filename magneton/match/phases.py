@@ -1,0 +1,126 @@
+"""Align one phase of two profiles: anchors, then regions between them.
+
+Anchors that make regions depend on one another in a circle are dropped, the weakest of each circle
+first, and the regions laid out anew; circles that are still there at the end become one region.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from magneton.match.anchor import Anchor, Side
+from magneton.match.classes import classify
+from magneton.match.composites import pair_composites
+from magneton.match.context import pair_low_entropy
+from magneton.match.frontier import Laid, both_edges, cycles, repair
+from magneton.match.marks import mark, spots_of
+from magneton.match.model import Evidence
+from magneton.match.pairing import pair_values
+from magneton.match.parameters import split_sources
+from magneton.match.reach import SINK, settle
+from magneton.match.unions import Unions
+from magneton.match.wiring import Wiring
+
+MOST_DROPS = 8  # rounds of dropping anchors before circles are merged
+MOST_REPAIRS = 4
+
+_STRENGTH: dict[Evidence, int] = {"order": 0, "context": 1, "composite": 2, "value": 3}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Alignment:
+    """Both sides of one phase laid out between common anchors; the groups are of anchors."""
+
+    anchors: tuple[Anchor, ...]
+    groups: Unions
+    baseline: Laid
+    candidate: Laid
+    ambiguous_baseline: frozenset[int]  # classes
+    ambiguous_candidate: frozenset[int]
+
+
+def align(baseline: Wiring, candidate: Wiring) -> Alignment:
+    sides = (
+        Side(wiring=baseline, classes=classify(baseline)),
+        Side(wiring=candidate, classes=classify(candidate)),
+    )
+    by_value, ambiguous_x, ambiguous_y = pair_values(*sides)
+    anchors = pair_low_entropy(*sides, pair_composites(*sides, by_value))
+    groups = _glued_composites(sides, anchors)
+    for _ in range(MOST_DROPS):
+        laid = _lay_out(sides, anchors, groups)
+        knots = cycles(both_edges(*laid))
+        if not knots:
+            break
+        anchors = _without_weakest(anchors, groups, knots)
+        groups = _glued_composites(sides, anchors)
+    laid = _without_circles(sides, anchors, groups)
+    splits = split_sources(*laid)
+    for _ in splits:
+        groups.add()
+    anchors += splits
+    spots_x, spots_y = spots_of(anchors)
+    return Alignment(
+        anchors=anchors,
+        groups=groups,
+        baseline=replace(laid[0], marks=mark(sides[0], spots_x)),
+        candidate=replace(laid[1], marks=mark(sides[1], spots_y)),
+        ambiguous_baseline=ambiguous_x,
+        ambiguous_candidate=ambiguous_y,
+    )
+
+
+def _without_circles(
+    sides: tuple[Side, Side], anchors: Sequence[Anchor], groups: Unions
+) -> tuple[Laid, Laid]:
+    while True:
+        laid = _lay_out(sides, anchors, groups)
+        merges = groups.merges
+        for knot in cycles(both_edges(*laid)):
+            first, *others = [group for group in knot if group >= 0] or [SINK]
+            for other in others:
+                groups.union(first, other)
+        if groups.merges == merges:
+            return laid
+
+
+def _lay_out(sides: tuple[Side, Side], anchors: Sequence[Anchor], groups: Unions) -> tuple[Laid, Laid]:
+    spots_x, spots_y = spots_of(anchors)
+    marks = mark(sides[0], spots_x), mark(sides[1], spots_y)
+    for left in reversed(range(MOST_REPAIRS + 1)):
+        reaches = settle(sides, marks, groups)
+        laid = (
+            Laid(side=sides[0], marks=marks[0], reach=reaches[0]),
+            Laid(side=sides[1], marks=marks[1], reach=reaches[1]),
+        )
+        if not left or not repair(*laid, groups):
+            return laid
+    raise AssertionError("the last round returns")
+
+
+def _glued_composites(sides: tuple[Side, Side], anchors: Sequence[Anchor]) -> Unions:
+    """A group for each anchor; a whole and its parts, where those are anchors themselves, are one."""
+    groups = Unions(len(anchors))
+    spots = spots_of(anchors)
+    alone = [{parts[0]: k for k, parts in enumerate(side) if len(parts) == 1} for side in spots]
+    for index, anchor in enumerate(anchors):
+        for singles, parts in zip(alone, (anchor.baseline, anchor.candidate), strict=True):
+            if len(parts) > 1:
+                for spot in parts:
+                    groups.union(index, singles.get(spot, index))
+    return groups
+
+
+def _without_weakest(
+    anchors: Sequence[Anchor], groups: Unions, knots: Sequence[Sequence[int]]
+) -> tuple[Anchor, ...]:
+    in_group: dict[int, list[int]] = {}
+    for index in range(len(anchors)):
+        in_group.setdefault(groups.find(index), []).append(index)
+    dropped: set[int] = set()
+    for knot in knots:
+        suspects = [index for group in knot for index in in_group.get(group, ())]
+        if suspects:
+            dropped.add(
+                min(suspects, key=lambda k: (_STRENGTH[anchors[k].evidence], -anchors[k].distance, k))
+            )
+    return tuple(anchor for index, anchor in enumerate(anchors) if index not in dropped)

@@ -1,0 +1,95 @@
+"""One phase of one profile as a graph. Positions count the operators of the phase; values keep their ids.
+
+Nothing here depends on how ids were given: values are ranked by when they first appear.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from magneton.profile.model import Operator, Profile, Value
+from magneton.workload import Phase
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Wiring:
+    """Who produces and who reads each value of a phase.
+
+    ``static`` values depend on buffers, constants and integer inputs only: tables, masks, positions.
+    ``values`` lists those that may be recognised: read before they are produced here (sources), or
+    produced by an operator that gives them content, in order of appearance.
+    """
+
+    profile: Profile
+    operators: tuple[Operator, ...]
+    inputs: tuple[tuple[int, ...], ...]
+    outputs: tuple[tuple[int, ...], ...]
+    producer: Mapping[int, int]  # value -> position; sources have none
+    consumers: Mapping[int, Sequence[int]]  # value -> positions, ascending
+    values: tuple[int, ...]
+    static: frozenset[int]
+
+
+def wire(profile: Profile, phase: Phase) -> Wiring:
+    operators = tuple(op for op in profile.operators if op.phase == phase)
+    inputs = tuple(tuple(map(int, op.inputs)) for op in operators)
+    outputs = tuple(_written(op) for op in operators)
+    producer: dict[int, int] = {}
+    consumers: dict[int, list[int]] = {}
+    for at, (read, written) in enumerate(zip(inputs, outputs, strict=True)):
+        for value in dict.fromkeys(read):
+            consumers.setdefault(value, []).append(at)
+        for value in written:
+            producer.setdefault(value, at)
+    return Wiring(
+        profile=profile,
+        operators=operators,
+        inputs=inputs,
+        outputs=outputs,
+        producer=producer,
+        consumers=consumers,
+        values=_recognisable(operators, inputs, outputs, producer, consumers),
+        static=_static(profile.values, inputs, outputs, producer),
+    )
+
+
+def _written(op: Operator) -> tuple[int, ...]:
+    """An argument that is returned as it was is not written."""
+    return tuple(dict.fromkeys(int(value) for value in op.outputs if value not in op.inputs))
+
+
+def _recognisable(
+    operators: Sequence[Operator],
+    inputs: Sequence[Sequence[int]],
+    outputs: Sequence[Sequence[int]],
+    producer: Mapping[int, int],
+    consumers: Mapping[int, Sequence[int]],
+) -> tuple[int, ...]:
+    """Leaves out what memory happened to hold, and what an operator returns beside what is used of it."""
+    found: dict[int, None] = {}
+    for op, read, written in zip(operators, inputs, outputs, strict=True):
+        found.update(dict.fromkeys(value for value in read if value not in producer))
+        if op.effect == "alloc":
+            continue
+        used = [value for value in written if value in consumers]
+        found.update(dict.fromkeys(used or written))
+    return tuple(found)
+
+
+def _static(
+    values: Sequence[Value],
+    inputs: Sequence[Sequence[int]],
+    outputs: Sequence[Sequence[int]],
+    producer: Mapping[int, int],
+) -> frozenset[int]:
+    static: set[int] = set()
+    for read, written in zip(inputs, outputs, strict=True):
+        static.update(v for v in read if v not in producer and _is_setting(values[v]))
+        if all(v in static for v in read):
+            static.update(written)
+    return frozenset(static)
+
+
+def _is_setting(value: Value) -> bool:
+    if value.role == "input":
+        return not value.dtype.startswith(("float", "bfloat", "complex"))
+    return value.role in ("buffer", "constant")
