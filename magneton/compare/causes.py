@@ -4,6 +4,7 @@ from collections import Counter
 
 from magneton.compare.model import Difference, Kind, Row, Side, SideCost
 from magneton.profile.origin import Origin
+from magneton.system import CALLABLE
 
 
 def candidate_causes(
@@ -14,13 +15,20 @@ def candidate_causes(
     Between two configurations of one system, every difference could. Two systems differ in all their
     own options; there only a flag that both have says something.
     """
-    if baseline.system == candidate.system:
+    if is_one_system(baseline, candidate):
         return known
     return tuple(
         difference
         for difference in known
         if difference.where == "flag" and difference.baseline is not None and difference.candidate is not None
     )
+
+
+def is_one_system(baseline: Origin, candidate: Origin) -> bool:
+    """Whether the sides are one program, set differently. Two callables are two programs."""
+    if baseline.system == candidate.system == CALLABLE:
+        return baseline.options == candidate.options
+    return baseline.system == candidate.system
 
 
 def classify(row: Row, costly: Side, causes: tuple[Difference, ...], *, one_system: bool) -> tuple[Kind, str]:

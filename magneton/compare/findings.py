@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from magneton.compare.account import Entry
-from magneton.compare.causes import candidate_causes, classify
+from magneton.compare.causes import candidate_causes, classify, is_one_system
 from magneton.compare.model import Criteria, Difference, Finding, Outcome, PhaseTotals, Row, Side, SideCost
 from magneton.profile.origin import Origin
 from magneton.quantity import Quantity
@@ -40,7 +40,7 @@ def find(
     by_phase = {total.phase: total for total in totals}
     judged = [*_judge_regions(entries, by_phase, criteria), *_judge_leftovers(entries, by_phase, criteria)]
     causes = candidate_causes(*origins, differences)
-    one_system = origins[0].system == origins[1].system
+    one_system = is_one_system(*origins)
     findings = [
         _describe(judgement, entries[judgement.row].row, by_phase, causes, one_system=one_system)
         for judgement in judged

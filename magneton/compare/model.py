@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from magneton.errors import MagnetonError
 from magneton.match.model import Unpaired
 from magneton.profile.model import Doubt, Frame
 from magneton.profile.origin import Origin, Unit
@@ -31,9 +32,17 @@ class Criteria:
     def __post_init__(self) -> None:
         for name in ("threshold", "min_share", "slower_limit"):
             if not 0 <= getattr(self, name) < float("inf"):
-                raise ValueError(f"{name} is a fraction of 0 or more, not {getattr(self, name)}")
+                raise MagnetonError(
+                    f"{name} is a fraction of 0 or more, not {getattr(self, name)}", hint="0.1 is 10 %"
+                )
+        if self.tolerance is not None and not 0 <= self.tolerance < float("inf"):
+            raise MagnetonError(
+                f"a tolerance is 0 or more, not {self.tolerance}", hint="it is times the output's rms"
+            )
         if not 0.5 <= self.confidence < 1:
-            raise ValueError(f"confidence lies between 0.5 and 1, not {self.confidence}")
+            raise MagnetonError(
+                f"confidence lies between 0.5 and 1, not {self.confidence}", hint="0.95 is usual"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

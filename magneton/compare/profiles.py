@@ -7,6 +7,7 @@ from magneton.compare.ledger import Ledger
 from magneton.compare.model import Comparison, Criteria, Divergence, SideSummary
 from magneton.compare.same_work import check_same_work
 from magneton.compare.verdict import decide
+from magneton.match.matching import match
 from magneton.match.model import Matching
 from magneton.profile.model import Profile
 
@@ -50,3 +51,9 @@ def compare(
         differences=known,
         notes=notes(baseline, candidate),
     )
+
+
+def compare_profiles(baseline: Profile, candidate: Profile, criteria: Criteria) -> Comparison:
+    """Match two profiles and compare them. What must not be compared is refused before it is matched."""
+    check_comparable(baseline, candidate)
+    return compare(baseline, candidate, match(baseline, candidate), criteria)

@@ -109,12 +109,13 @@ def _forgive_ties(checks: tuple[OutputCheck, ...]) -> tuple[OutputCheck, ...]:
     agreeing = {check.name for check in checks if check.problem is None}
     return tuple(
         replace(check, problem=None, note=f"a tie ({check.problem}): the logits agree")
-        if check.differing and _logits_of(check.name) in agreeing
+        if check.differing and agreeing & _logits_of(check.name)
         else check
         for check in checks
     )
 
 
-def _logits_of(name: str) -> str | None:
+def _logits_of(name: str) -> set[str]:
+    """The outputs that certify chosen tokens: the logits, or what stands for large ones."""
     phase, _, output = name.rpartition(".")
-    return f"{phase}.logits" if output == "tokens" else None
+    return {f"{phase}.logits", f"{phase}.logits.projection"} if output == "tokens" else set()

@@ -29,7 +29,7 @@ def print_doctor(diagnosis: Diagnosis, console: Console) -> None:
     _print_checks("Packages", diagnosis.packages, console)
     console.print(heading("What can be trusted here"))
     lines = [visible(sentence) for sentence in diagnosis.trust]
-    lines.append(f"--meter auto takes {visible(diagnosis.meter)} for {visible(diagnosis.device)}")
+    lines.append(f"--meter auto takes {visible(diagnosis.meter)} here")
     console.print(Padding(Text("\n".join(lines)), (1, 0, 0, 3)))
 
 

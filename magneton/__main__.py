@@ -1,0 +1,5 @@
+"""``python -m magneton`` is ``magneton``."""
+
+from magneton.cli import main
+
+main()

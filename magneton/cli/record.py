@@ -1,0 +1,68 @@
+"""``magneton record``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from magneton.cli.options import (
+    BatchOption,
+    DeviceOption,
+    DTypeOption,
+    MeterOption,
+    ModelOption,
+    PhasesOption,
+    PromptTokensOption,
+    PythonOption,
+    QuietOption,
+    RoundsOption,
+    ScaleOption,
+    SeedOption,
+    StepsOption,
+    ThreadsOption,
+    TimeoutOption,
+)
+
+EPILOG = """Examples:
+
+\b
+  magneton record transformers --model gpt2 -o transformers.mgn
+  magneton record ./mine.py:build -o mine.mgn --meter counted:flops
+"""
+
+
+def record(
+    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="NAME[:key=value,...] or PATH.py:FUNCTION")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="The profile to write, *.mgn.")
+    ],
+    model: ModelOption = None,
+    scale: ScaleOption = None,
+    phases: PhasesOption = None,
+    batch: BatchOption = None,
+    prompt_tokens: PromptTokensOption = None,
+    steps: StepsOption = None,
+    dtype: DTypeOption = None,
+    seed: SeedOption = None,
+    meter: MeterOption = None,
+    device: DeviceOption = None,
+    threads: ThreadsOption = None,
+    rounds: RoundsOption = None,
+    timeout: TimeoutOption = None,
+    python: PythonOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Run one system, measure it, and write one portable file for `compare` and `show`."""
+    from magneton.cli.asked import dtype_named, listed
+    from magneton.report.progress import progress_bar
+    from magneton.settings import Settings
+    from magneton.sides import record_system
+
+    settings = Settings(
+        model=model, scale=scale, phases=listed(phases), batch=batch, prompt_tokens=prompt_tokens,
+        decode_steps=steps, dtype=dtype_named(dtype), seed=seed, meter=meter, device=device,
+        threads=threads, rounds=rounds, timeout_s=timeout, python=python,
+    )  # fmt: skip
+    with progress_bar(quiet=quiet) as progress:
+        record_system(system, settings, progress, output=output)
+    typer.echo(f"wrote {output}", err=True)

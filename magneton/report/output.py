@@ -1,0 +1,45 @@
+"""Any result to standard output, for people or for programs."""
+
+import sys
+from typing import Literal
+
+from magneton.compare.model import Comparison
+from magneton.doctor import Diagnosis
+from magneton.report.console import console_for
+from magneton.report.doctor import doctor_json, print_doctor
+from magneton.report.json import comparison_json
+from magneton.report.profile import print_profile, profile_json
+from magneton.report.summary import ProfileSummary
+from magneton.report.systems import ListedSystems, print_systems, systems_json
+from magneton.report.text import print_comparison
+
+Result = Comparison | ProfileSummary | ListedSystems | Diagnosis
+
+
+def print_result(result: Result, format: Literal["text", "json"], *, top: int = 10) -> None:
+    """``top`` bounds what text lists; JSON always holds everything."""
+    if format == "json":
+        sys.stdout.write(as_json(result) + "\n")
+        return
+    console = console_for(sys.stdout)
+    match result:
+        case Comparison():
+            print_comparison(result, console, top=top)
+        case ProfileSummary():
+            print_profile(result, console, top=top)
+        case ListedSystems():
+            print_systems(result, console)
+        case Diagnosis():
+            print_doctor(result, console)
+
+
+def as_json(result: Result) -> str:
+    match result:
+        case Comparison():
+            return comparison_json(result)
+        case ProfileSummary():
+            return profile_json(result)
+        case ListedSystems():
+            return systems_json(result)
+        case Diagnosis():
+            return doctor_json(result)

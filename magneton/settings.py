@@ -1,0 +1,155 @@
+"""What the user asked for, and what it amounts to: a workload, a model, a device, a request to record.
+
+A setting that was not given is None. It is filled in from a profile that the other side has to be like,
+else from the defaults here; nothing is measured or loaded.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from magneton.errors import MagnetonError
+from magneton.meters.board import board_count, load_nvml
+from magneton.meters.sensors import SensorAbsent, SensorUnusable
+from magneton.models.model import Model, check_fits, resolve_model
+from magneton.models.preset import preset_names
+from magneton.names import unknown
+from magneton.profile.origin import Origin
+from magneton.record.plan import RecordPlan, Timeouts
+from magneton.record.request import RecordRequest
+from magneton.system import CALLABLE, SystemSpec, describe, installed_version
+from magneton.workload import CALL, DType, Phase, Workload
+
+AUTO = "auto"
+DEFAULT_MODEL = "llama"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """As given on the command line; None where nothing was said."""
+
+    model: str | None = None
+    scale: str | None = None
+    phases: tuple[Phase, ...] | None = None
+    batch: int | None = None
+    prompt_tokens: int | None = None
+    decode_steps: int | None = None
+    dtype: DType | None = None
+    seed: int | None = None
+    meter: str | None = None
+    device: str | None = None
+    threads: int | None = None
+    rounds: int | None = None
+    timeout_s: float | None = None
+    python: Path | None = None
+
+
+def like(settings: Settings, origin: Origin) -> Settings:
+    """``settings`` with what was not given taken from a recording: the other side must do the same."""
+    work = origin.workload
+    model, scale = (settings.model, settings.scale) if settings.model else _model_of(origin.model)
+    return replace(
+        settings,
+        model=model,
+        scale=scale,
+        phases=settings.phases or work.phases,
+        batch=settings.batch or work.batch,
+        prompt_tokens=settings.prompt_tokens or work.prompt_tokens,
+        decode_steps=settings.decode_steps or work.decode_steps,
+        dtype=settings.dtype or work.dtype,
+        seed=work.seed if settings.seed is None else settings.seed,
+        meter=settings.meter or origin.meter.name,
+        device=settings.device or ("cpu" if origin.device_kind == "cpu" else "cuda:0"),
+        threads=settings.threads or origin.threads,
+    )
+
+
+def _model_of(name: str) -> tuple[str, str | None]:
+    """The preset and scale behind a recorded model's name, or the name itself."""
+    preset, _, scale = name.rpartition("-")
+    return (preset, scale) if preset in preset_names() else (name, None)
+
+
+def plan_of(settings: Settings) -> RecordPlan:
+    """How often to measure, and how long a worker may stay silent."""
+    plan = RecordPlan()
+    if settings.rounds is not None:
+        plan = replace(plan, rounds=settings.rounds, replay_rounds=min(plan.replay_rounds, settings.rounds))
+    if settings.timeout_s is not None:
+        limit_s = settings.timeout_s
+        timeouts = Timeouts(prepare_s=limit_s, trace_s=limit_s, block_s=limit_s, replay_s=limit_s)
+        plan = replace(plan, timeouts=timeouts)
+    return plan
+
+
+def requests_for(specs: Sequence[SystemSpec], settings: Settings) -> list[RecordRequest]:
+    """What to record for each system; the model is found, or made, once for all of them."""
+    workloads = [_workload(spec, settings) for spec in specs]
+    if all(spec.name == CALLABLE for spec in specs):
+        return [_request(spec, work, None, settings) for spec, work in zip(specs, workloads, strict=True)]
+    if any(spec.name == CALLABLE for spec in specs):
+        raise MagnetonError(
+            "one side is a callable and the other a system that runs a model",
+            hint="compare two callables, or two systems",
+        )
+    model = resolve_model(settings.model or DEFAULT_MODEL, settings.scale)
+    for spec, work in zip(specs, workloads, strict=True):
+        check_fits(model, work)
+        runnable = describe(spec.name).models
+        if runnable and model.architecture not in runnable:
+            raise unknown(f"architecture for {spec.name}", model.architecture, runnable)
+    return [_request(spec, work, model, settings) for spec, work in zip(specs, workloads, strict=True)]
+
+
+def _workload(spec: SystemSpec, settings: Settings) -> Workload:
+    offered = describe(spec.name).phases
+    default = Workload()
+    usual = (CALL,) if spec.name == CALLABLE else default.phases
+    phases = settings.phases or usual
+    for phase in phases:
+        if phase not in offered:
+            raise unknown(f"phase of {spec.name}", phase, offered)
+    if spec.name == CALLABLE:
+        return Workload(phases=phases, seed=settings.seed or default.seed)
+    return Workload(
+        phases=phases,
+        batch=settings.batch or default.batch,
+        prompt_tokens=settings.prompt_tokens or default.prompt_tokens,
+        decode_steps=settings.decode_steps or default.decode_steps,
+        dtype=settings.dtype or default.dtype,
+        seed=settings.seed or default.seed,
+    )
+
+
+def _request(spec: SystemSpec, work: Workload, model: Model | None, settings: Settings) -> RecordRequest:
+    python = {} if settings.python is None else {"python": settings.python}
+    return RecordRequest(
+        system=spec.name,
+        options=spec.options,
+        model=_callable_name(spec) if model is None else model.name,
+        model_folder=None if model is None else model.folder,
+        config_hash="" if model is None else model.config_hash,
+        weights_hash="" if model is None else model.weights_hash,
+        workload=work,
+        meter=settings.meter or AUTO,
+        device=_device(settings),
+        threads=settings.threads or 1,
+        environment=describe(spec.name).environment,
+        **python,
+    )
+
+
+def _callable_name(spec: SystemSpec) -> str:
+    return f"{Path(spec.options['path']).name}:{spec.options['function']}"
+
+
+def _device(settings: Settings) -> str:
+    """``auto`` is the first board where there is one and a framework that was built for it."""
+    if settings.device not in (None, AUTO):
+        return settings.device
+    if settings.python is None and "+cpu" in (installed_version("torch") or ""):
+        return "cpu"
+    try:
+        return "cuda:0" if board_count(load_nvml()) else "cpu"
+    except (SensorAbsent, SensorUnusable):
+        return "cpu"

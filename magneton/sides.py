@@ -1,0 +1,80 @@
+"""Profiles of one side or two: read from a file, or measured now.
+
+In: ``NAME[:key=value,...]``, ``path.py:function`` or ``profile.mgn``, and settings. Two systems are measured
+alternately in one session; a system against a file is measured with the file's settings, and apart from it.
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from magneton.errors import MagnetonError
+from magneton.profile.model import Profile
+from magneton.profile.output import Output, cannot_write, reserve
+from magneton.profile.store import load, save_into
+from magneton.record.progress import Progress
+from magneton.record.session import record, record_pair
+from magneton.settings import Settings, like, plan_of, requests_for
+from magneton.system import RecordedProfile, SystemSpec, parse_system
+
+Side = SystemSpec | RecordedProfile
+
+
+def record_system(system: str, settings: Settings, progress: Progress, *, output: Path) -> Profile:
+    """Run one system, measure it, and keep its profile at ``output``, which is reserved beforehand."""
+    spec = parse_system(system)
+    if isinstance(spec, RecordedProfile):
+        raise MagnetonError(
+            f"{spec.path} is a profile, recorded before", hint=f"look at it with: magneton show {spec.path}"
+        )
+    with reserve(output) as place:
+        (request,) = requests_for([spec], settings)
+        profile = record(request, plan_of(settings), progress)
+        save_into(place, profile)
+    return profile
+
+
+def obtain_pair(
+    baseline: str, candidate: str, settings: Settings, progress: Progress, *, save: Path | None = None
+) -> tuple[Profile, Profile]:
+    """The profiles of both sides; with ``save``, kept in that folder as baseline.mgn and candidate.mgn."""
+    sides = parse_system(baseline), parse_system(candidate)
+    if save is None:
+        return _obtain(*sides, settings, progress)
+    with _folder(save) as (one, other):
+        profiles = _obtain(*sides, settings, progress)
+        save_into(one, profiles[0])
+        save_into(other, profiles[1])
+    return profiles
+
+
+@contextmanager
+def _folder(folder: Path) -> Generator[tuple[Output, Output], None, None]:
+    """Places for both profiles, made sure of before anything is measured."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    with reserve(folder / "baseline.mgn") as one, reserve(folder / "candidate.mgn") as other:
+        yield one, other
+
+
+def _obtain(one: Side, other: Side, settings: Settings, progress: Progress) -> tuple[Profile, Profile]:
+    match one, other:
+        case SystemSpec(), SystemSpec():
+            first, second = requests_for([one, other], settings)
+            return record_pair(first, second, plan_of(settings), progress)
+        case RecordedProfile(), RecordedProfile():
+            return load(one.path), load(other.path)
+        case RecordedProfile(), SystemSpec():
+            profile = load(one.path)
+            return profile, _record_like(profile, other, settings, progress)
+        case SystemSpec(), RecordedProfile():
+            profile = load(other.path)
+            return _record_like(profile, one, settings, progress), profile
+
+
+def _record_like(profile: Profile, spec: SystemSpec, settings: Settings, progress: Progress) -> Profile:
+    settings = like(settings, profile.origin)
+    (request,) = requests_for([spec], settings)
+    return record(request, plan_of(settings), progress)
