@@ -1,0 +1,69 @@
+"""Trace one call of a module or function into a profile in memory: for tests and benchmarks.
+
+In: something to call and its arguments. Out: a ``Profile`` with operators, values, sketches, stacks and
+keys; nothing was measured, so there are no readings and the meter counts.
+"""
+
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import torch
+from torch import nn
+
+from magneton.profile.model import Profile
+from magneton.profile.origin import MeterInfo, Origin
+from magneton.profile.sketches import stack_sketches
+from magneton.quantity import Provenance
+from magneton.record.torch.dataflow import Recorder
+from magneton.record.torch.sources import INPUT_ROOT
+from magneton.workload import CALL, Workload
+
+
+def trace_callable(
+    target: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] | None = None
+) -> Profile:
+    """Run ``target(*args, **kwargs)`` once under the dataflow pass, in the grad mode of the caller."""
+    keywords = dict(kwargs or {})
+    inputs = {f"args.{place}": value for place, value in enumerate(args)} | keywords
+    roots: dict[str, Any] = {INPUT_ROOT: inputs}
+    if isinstance(target, nn.Module):
+        roots[""] = target
+    recorder = Recorder()
+    with recorder.phase(CALL, roots) as recording:
+        target(*args, **keywords)
+    trace = recording.trace
+    return Profile(
+        origin=_origin(getattr(target, "__name__", type(target).__name__)),
+        operators=trace.operators,
+        values=trace.values,
+        sketches=stack_sketches([sketch for _, sketch in trace.sketches]),
+        stacks=trace.stacks,
+        keys=trace.keys,
+    )
+
+
+def _origin(name: str) -> Origin:
+    meter = MeterInfo(name="counted:operators", unit="operators", provenance=Provenance.COUNTED)
+    return Origin(
+        magneton_version="0",
+        system=name,
+        options={},
+        versions={"python": platform.python_version(), "torch": torch.__version__},
+        model=name,
+        config_hash="",
+        weights_hash="",
+        workload=Workload(phases=(CALL,)),
+        device=platform.processor() or platform.machine(),
+        device_kind="cpu",
+        driver="",
+        meter=meter,
+        threads=torch.get_num_threads(),
+        grad_mode="grad" if torch.is_grad_enabled() else "no_grad",
+        mode="eager",
+        dataflow_mode="eager",
+        flags={},
+        recorded_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        session="",
+    )

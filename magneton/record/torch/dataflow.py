@@ -1,0 +1,90 @@
+"""The dataflow pass: every operator of a step, with what it read, made, viewed and overwrote.
+
+In: a system's step, run inside ``Recorder.phase``. Out: a ``Trace`` of that phase, rows of the profile's
+tables. Ids go on counting over the phases of one recorder.
+
+The recorder sits in a dispatch mode, below autograd: it sees the operators that run, also those of a
+backward pass. What it does itself (sketches, counts) happens inside the handler, where the mode is off, so
+that it is never recorded. It draws no random number and leaves every result as it was.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from magneton.profile.model import KeyId
+from magneton.record.torch.calls import signature_of
+from magneton.record.torch.internals import calling_frame
+from magneton.record.torch.keys import operator_key
+from magneton.record.torch.recording import KeyOf, Recording
+from magneton.record.torch.sketching import CAP
+from magneton.record.torch.stacks import Stacks
+from magneton.record.torch.values import Values
+from magneton.workload import Phase
+
+
+class Recorder:
+    """Records the phases of one system, one after the other.
+
+    with recorder.phase("prefill", system.roots()) as recording:
+        system.step("prefill")
+    recording.trace
+    """
+
+    def __init__(self, *, key_of: KeyOf = operator_key, cap: int = CAP) -> None:
+        self.key_ids: dict[str, KeyId] = {}
+        self._key_of = key_of
+        self._values = Values(cap=cap)
+        self._stacks = Stacks()
+        self._operators = 0
+
+    @contextmanager
+    def phase(self, phase: Phase, roots: Mapping[str, Any]) -> Generator["Recording"]:
+        """Record what runs inside. ``roots`` give parameters, inputs and modules their names."""
+        recording = Recording(
+            phase=phase,
+            roots=roots,
+            values=self._values,
+            stacks=self._stacks,
+            key_ids=self.key_ids,
+            key_of=self._key_of,
+            first_operator=self._operators,
+            outermost=_caller(),
+        )
+        try:
+            with recording.modules.followed(), DataflowMode(recording):
+                yield recording
+        finally:
+            recording.close()
+            self._operators += len(recording.trace.operators)
+
+
+def _caller() -> FrameType | None:
+    """The frame that began the phase: the one outside this file and contextlib."""
+    frame = calling_frame()
+    while frame is not None and frame.f_code.co_filename in (__file__, contextmanager.__code__.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+class DataflowMode(TorchDispatchMode):
+    """Hands every operator that runs to a recording."""
+
+    supports_higher_order_operators = True
+
+    def __init__(self, recording: "Recording") -> None:
+        super().__init__()
+        self._recording = recording
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        if signature_of(func).decomposes:
+            with self:
+                parts = func.decompose(*args, **(kwargs or {}))
+            if parts is not NotImplemented:
+                return parts
+        return self._recording.observe(func, args, kwargs or {})

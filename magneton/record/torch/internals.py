@@ -1,0 +1,68 @@
+"""What the recorder needs of PyTorch and Python that has no public name, in one place.
+
+Kept small on purpose: when a release renames something, this is the file to mend.
+"""
+
+# pyright: reportPrivateUsage=false, reportAttributeAccessIssue=false
+# All names below are private to PyTorch or CPython; there is no public way to the same facts.
+
+import sys
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from types import FrameType
+
+import torch
+from torch import Tensor
+from torch._ops import OpOverload
+from torch.multiprocessing.reductions import StorageWeakRef
+
+OperatorOverload = OpOverload
+
+
+def tensor_identity(tensor: Tensor) -> int:
+    """The same for every Python object that stands for this tensor; free for reuse once it is gone."""
+    return tensor._cdata
+
+
+def storage_identity(tensor: Tensor) -> int:
+    return tensor.untyped_storage()._cdata
+
+
+def weak_tensor(tensor: Tensor) -> object:
+    """While this is held, no other tensor gets the identity of ``tensor``; it keeps no memory alive."""
+    return torch._C._WeakTensorRef(tensor)
+
+
+def weak_storage(tensor: Tensor) -> object:
+    """While this is held, no other storage gets the identity of this one; it keeps no memory alive."""
+    return StorageWeakRef(tensor.untyped_storage())
+
+
+def write_counter(tensor: Tensor) -> int | None:
+    """How often the tensor was written to; inference tensors do not count."""
+    return None if tensor.is_inference() else tensor._version
+
+
+def schema_of(func: OpOverload) -> torch.FunctionSchema:
+    return func._schema
+
+
+def has_kernel(name: str, dispatch_key: str) -> bool:
+    return torch._C._dispatch_has_kernel_for_dispatch_key(name, dispatch_key)
+
+
+@contextmanager
+def unobserved(device_type: str) -> Generator[None]:
+    """No mode of anybody sees what happens inside, nothing is cast, no gradient is tracked."""
+    with ExitStack() as stack:
+        stack.enter_context(torch.no_grad())
+        stack.enter_context(torch._C._DisableTorchDispatch())
+        stack.enter_context(torch._C.DisableTorchFunction())
+        if torch.is_autocast_enabled(device_type):
+            stack.enter_context(torch.autocast(device_type, enabled=False))
+        yield
+
+
+def calling_frame() -> FrameType | None:
+    """The frame that called the function that called this."""
+    return sys._getframe(2)

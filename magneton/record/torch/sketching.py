@@ -1,0 +1,290 @@
+"""Sketch a tensor where it lies: the numbers of ``magneton.record.sketching``, fast.
+
+A tensor goes in; a ``Sketch`` comes out, or None where there is nothing to sketch. Nothing is recorded,
+no random number is drawn, no gradient is tracked. Elements pass twice, in chunks that stay in the cache:
+
+    scan   extremes, sum of squares, projections   ->  rms, hence the frequencies
+    sums   cos and sin at two frequencies; the octaves above follow by squaring e^(i f x)
+
+Chunks are added up in float64. Narrow dtypes are computed in float32, which is exact enough because a
+feature is an average: an element k times the rms loses k times the precision, and there are at most
+1/k^2 of those. Only when the scan meets non-finite, huge or tiny numbers are elements looked at one by one.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from magneton.profile.sketches import FREQUENCIES, Sketch
+from magneton.record.sketching import (
+    HUGE,
+    PROJECTION_PERIOD,
+    SAMPLE,
+    first_frequency,
+    projection_weights,
+    sample_step,
+)
+from magneton.record.torch.internals import unobserved
+
+CAP = 2**28  # elements; a tensor above is not sketched
+PIECE = 1 << 22  # elements of a strided tensor gathered at once
+CHUNK_CPU = 1 << 15  # elements; five float32 buffers of it fit a second-level cache
+CHUNK_DEVICE = 1 << 22
+SQUARABLE = (1e-15, 1e15)  # magnitudes whose squares a float32 can add up
+
+NARROW = frozenset(
+    {torch.float32, torch.float16, torch.bfloat16, torch.bool, torch.int8, torch.uint8, torch.int16}
+    | {torch.complex64, torch.complex32}
+    | {getattr(torch, name) for name in dir(torch) if name.startswith("float8_")}
+)
+WIDE = frozenset(
+    {torch.float64, torch.int32, torch.int64, torch.uint16, torch.uint32, torch.uint64, torch.complex128}
+)
+
+
+def sketch_tensor(tensor: Tensor, *, cap: int = CAP, rearranged_from: Sketch | None = None) -> Sketch | None:
+    """The sketch of ``tensor``; None where it is empty, opaque, on no real device or above ``cap`` elements.
+
+    ``rearranged_from`` is the sketch of a tensor known to hold the same elements in another order: what
+    does not depend on the order is taken from there.
+    """
+    if not is_sketchable(tensor) or tensor.numel() > cap:
+        return None
+    with unobserved(tensor.device.type):
+        flat = _Elements(tensor.detach())
+        if rearranged_from is None:
+            return _sketch(flat)
+        return _reordered(flat, rearranged_from)
+
+
+def is_sketchable(tensor: Tensor) -> bool:
+    """Whether the elements of ``tensor`` are numbers that can be read."""
+    plain = type(tensor) is Tensor or type(tensor) in (torch.nn.Parameter, torch.nn.Buffer)
+    return (
+        plain
+        and tensor.layout is torch.strided
+        and tensor.device.type != "meta"
+        and tensor.numel() > 0
+        and (tensor.dtype in NARROW or tensor.dtype in WIDE)
+    )
+
+
+class _Elements:
+    """A tensor as a sequence of real numbers in logical order, in chunks of working precision."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        if tensor.is_complex():
+            tensor = torch.view_as_real(tensor.resolve_conj())
+        self.tensor = tensor.resolve_neg()
+        self.count = self.tensor.numel()
+        self.dtype = torch.float32 if self.tensor.dtype in NARROW else torch.float64
+        self.chunk = min(self.count, CHUNK_CPU if tensor.device.type == "cpu" else CHUNK_DEVICE)
+
+    def pieces(self) -> Iterator[Tensor]:
+        """Contiguous one-dimensional parts; a strided tensor is gathered bit by bit."""
+        yield from _pieces(self.tensor)
+
+    def chunks(self, dtype: torch.dtype) -> Iterator[Tensor]:
+        buffer: Tensor | None = None
+        for piece in self.pieces():
+            for chunk in piece.split(self.chunk):
+                if chunk.dtype == dtype:
+                    yield chunk
+                    continue
+                if buffer is None:
+                    buffer = torch.empty(self.chunk, dtype=dtype, device=chunk.device)
+                yield buffer[: chunk.numel()].copy_(chunk)
+
+    def distinct(self) -> int:
+        step, position = sample_step(self.count), 0
+        sampled: list[Tensor] = []
+        for piece in self.pieces():
+            sampled.append(piece[-position % step :: step].to(torch.float64, copy=True))
+            position += piece.numel()
+        return int(np.unique(torch.cat(sampled)[:SAMPLE].cpu().numpy()).size)
+
+
+def _pieces(tensor: Tensor) -> Iterator[Tensor]:
+    if tensor.is_contiguous():
+        yield tensor.view(-1)
+    elif tensor.numel() <= PIECE or tensor.dim() == 1:
+        yield tensor.reshape(-1)
+    else:
+        for part in tensor:
+            yield from _pieces(part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scan:
+    ordinary: int  # elements that are neither non-finite nor huge
+    pos_inf: int
+    neg_inf: int
+    nan: int
+    square_sum: float
+    projection: tuple[float, float]
+
+
+@lru_cache(maxsize=8)
+def _weights(dtype: torch.dtype, device: torch.device, chunk: int) -> Tensor:
+    """The projection's weights, [2, period + chunk]: any stretch of one chunk is a plain slice."""
+    weights = projection_weights()
+    repeated = np.tile(weights, 1 + -(-chunk // PROJECTION_PERIOD))[:, : PROJECTION_PERIOD + chunk]
+    return torch.tensor(repeated, dtype=dtype, device=device)
+
+
+def _project(chunk: Tensor, position: int, weights: Tensor) -> tuple[Tensor, Tensor]:
+    start = position % PROJECTION_PERIOD
+    one, two = weights[:, start : start + chunk.numel()]
+    return torch.dot(chunk, one), torch.dot(chunk, two)
+
+
+def _scan(elements: _Elements) -> _Scan | None:
+    """Extremes and sums in working precision; None where some element needs a closer look."""
+    weights = _weights(elements.dtype, elements.tensor.device, _slot(elements.chunk))
+    rows: list[Tensor] = []
+    position = 0
+    for chunk in elements.chunks(elements.dtype):
+        low, high = torch.aminmax(chunk)
+        rows.append(torch.stack((low, high, (chunk * chunk).sum(), *_project(chunk, position, weights))))
+        position += chunk.numel()
+    table = torch.stack(rows).to(torch.float64)
+    low, high = float(table[:, 0].min()), float(table[:, 1].max())
+    largest = max(-low, high)
+    usable = SQUARABLE[0] <= largest <= SQUARABLE[1] if elements.dtype == torch.float32 else largest <= HUGE
+    if not (usable or largest == 0.0):  # a NaN compares False
+        return None
+    square_sum, one, two = table[:, 2:].sum(0).tolist()
+    return _Scan(
+        ordinary=elements.count, pos_inf=0, neg_inf=0, nan=0, square_sum=square_sum, projection=(one, two)
+    )
+
+
+def _slot(chunk: int) -> int:
+    """The few sizes for which weights are kept."""
+    return CHUNK_CPU if chunk <= CHUNK_CPU else CHUNK_DEVICE
+
+
+def _ordinary_chunks(elements: _Elements) -> Iterator[Tensor]:
+    """Chunks in float64 with 0 where an element is non-finite or huge."""
+    for chunk in elements.chunks(torch.float64):
+        yield torch.where(chunk.abs() <= HUGE, chunk, 0.0)
+
+
+def _scan_closely(elements: _Elements) -> _Scan:
+    weights = _weights(torch.float64, elements.tensor.device, _slot(elements.chunk))
+    rows: list[Tensor] = []
+    position = 0
+    for chunk in elements.chunks(torch.float64):
+        ordinary = chunk.abs() <= HUGE
+        data = torch.where(ordinary, chunk, 0.0)
+        odd = (ordinary, chunk == math.inf, chunk == -math.inf, chunk.isnan())
+        counts = (part.sum(dtype=torch.float64) for part in odd)
+        rows.append(torch.stack((*counts, (data * data).sum(), *_project(data, position, weights))))
+        position += chunk.numel()
+    ordinary, pos_inf, neg_inf, nan, square_sum, one, two = torch.stack(rows).sum(0).tolist()
+    return _Scan(
+        ordinary=int(ordinary),
+        pos_inf=int(pos_inf),
+        neg_inf=int(neg_inf),
+        nan=int(nan),
+        square_sum=square_sum,
+        projection=(one, two),
+    )
+
+
+class _Waves:
+    """Sums of cos(f x) and sin(f x) over chunks, at the nine frequencies from ``first`` on.
+
+    With e^(ix) = c + i s one octave up is cos 2x = 1 - 2 s^2, sin 2x = 2 s c. The factor 2 of the sine
+    is left out of the buffers (``scale`` counts it) and put back into the sums: powers of two are exact.
+    """
+
+    def __init__(self, first: int, chunk: int, dtype: torch.dtype, device: torch.device) -> None:
+        self._first = first
+        self._one = torch.ones((), dtype=dtype, device=device)
+        self._buffers = tuple(torch.empty(chunk, dtype=dtype, device=device) for _ in range(3))
+
+    def sums(self, chunk: Tensor) -> Tensor:
+        """Nine cosine sums, then nine sine sums, of one chunk."""
+        cosine: list[Tensor] = [self._one] * FREQUENCIES
+        sine: list[Tensor] = [self._one] * FREQUENCIES
+        for start in (0, 1):
+            self._climb(chunk, start, cosine, sine)
+        return torch.stack((*cosine, *sine)).to(torch.float64)
+
+    def _climb(self, chunk: Tensor, start: int, cosine: list[Tensor], sine: list[Tensor]) -> None:
+        s, c, square = (buffer[: chunk.numel()] for buffer in self._buffers)
+        torch.mul(chunk, 2.0 ** ((self._first + start) / 2), out=c)
+        torch.sin(c, out=s)
+        torch.cos(c, out=c)
+        cosine[start], sine[start] = c.sum(), s.sum()
+        scale = 1.0
+        for index in range(start + 2, FREQUENCIES, 2):
+            torch.mul(s, s, out=square)
+            torch.mul(s, c, out=s)
+            torch.add(self._one, square, alpha=-2.0 * scale * scale, out=c)
+            scale *= 2.0
+            cosine[index], sine[index] = c.sum(), s.sum() * scale
+
+
+def _sketch(elements: _Elements) -> Sketch:
+    scan = _scan(elements)
+    if scan is None:
+        scan, dtype, chunks = _scan_closely(elements), torch.float64, _ordinary_chunks(elements)
+    else:
+        dtype, chunks = elements.dtype, elements.chunks(elements.dtype)
+    rms = math.sqrt(scan.square_sum / scan.ordinary) if scan.ordinary else 0.0
+    first = first_frequency(rms)
+    waves = _Waves(first, elements.chunk, dtype, elements.tensor.device)
+    sums: list[float] = torch.stack([waves.sums(chunk) for chunk in chunks]).sum(0).tolist()
+    outside = elements.count - scan.ordinary  # entered as 0: cos 0 = 1 each, sin 0 = 0
+    return Sketch(
+        count=elements.count,
+        pos_inf=scan.pos_inf,
+        neg_inf=scan.neg_inf,
+        nan=scan.nan,
+        huge=outside - scan.pos_inf - scan.neg_inf - scan.nan,
+        distinct=elements.distinct(),
+        rms=rms,
+        first=first,
+        cos_sum=tuple(total - outside for total in sums[:FREQUENCIES]),
+        sin_sum=tuple(sums[FREQUENCIES:]),
+        projection=scan.projection,
+    )
+
+
+def _reordered(elements: _Elements, known: Sketch) -> Sketch:
+    """What depends on the order: the projection, and the sample that ``distinct`` looks at."""
+    projection = _projection(elements) if known.count == elements.count else None
+    if projection is None:
+        return _sketch(elements)
+    return Sketch(
+        count=known.count,
+        pos_inf=known.pos_inf,
+        neg_inf=known.neg_inf,
+        nan=known.nan,
+        huge=known.huge,
+        distinct=elements.distinct(),
+        rms=known.rms,
+        first=known.first,
+        cos_sum=known.cos_sum,
+        sin_sum=known.sin_sum,
+        projection=projection,
+    )
+
+
+def _projection(elements: _Elements) -> tuple[float, float] | None:
+    """None where elements outside the ordinary would spoil the sums."""
+    weights = _weights(elements.dtype, elements.tensor.device, _slot(elements.chunk))
+    rows: list[Tensor] = []
+    position = 0
+    for chunk in elements.chunks(elements.dtype):
+        rows.append(torch.stack(_project(chunk, position, weights)))
+        position += chunk.numel()
+    one, two = torch.stack(rows).to(torch.float64).sum(0).tolist()
+    return (one, two) if math.isfinite(one) and math.isfinite(two) else None

@@ -1,0 +1,293 @@
+"""The values of a step: every tensor at every moment, with its sketch.
+
+In: tensors, as operators read, make, view and overwrite them. Out: an id for each value, its row, its
+sketch, and what has to be added to operators that were recorded before.
+
+    y = x + 1          y is made                    value 1, from add
+    z = y[0:2]         the same memory              value 2, from slice
+    z.mul_(3)          z's bytes are overwritten    value 3, from mul_
+    y.sum()            y was changed through z      value 4, another output of mul_, sketched now
+
+A read never returns what was there earlier, and a write never touches the sketch of what was there. A
+value that several operators wrote in parts depends on all of them: each gets what its predecessor left
+as one more input.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from torch import Tensor
+
+from magneton.profile.model import OpId, Role, Value, ValueId
+from magneton.profile.sketches import Sketch
+from magneton.record.torch.internals import tensor_identity, weak_tensor, write_counter
+from magneton.record.torch.sketching import CAP, sketch_tensor
+from magneton.record.torch.sources import Sources
+from magneton.record.torch.storage import (
+    Geometry,
+    Held,
+    Region,
+    Storage,
+    Storages,
+    Write,
+    geometry_of,
+    same_elements,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """A tensor object that was met, and as what. ``reference`` is weak and keeps its identity from reuse."""
+
+    reference: object
+    storage: Storage
+    geometry: Geometry
+    held: Held
+
+
+class Values:
+    """Values over all phases; storages and tensors of one phase."""
+
+    def __init__(self, *, cap: int = CAP) -> None:
+        self.rows: list[Value] = []
+        self.sketches: list[Sketch | None] = []
+        self.extra_inputs: dict[OpId, list[ValueId]] = {}
+        self.extra_outputs: dict[OpId, list[ValueId]] = {}
+        self._cap = cap
+        self._storages = Storages()
+        self._tensors: dict[int, _Seen] = {}
+        self._sources = Sources({})
+        self._counters: dict[int, int | None] = {}  # of lasting storages, when the last phase ended
+        self._unsketched: set[ValueId] = set()
+        self._linked: set[tuple[int, int, int]] = set()
+
+    def begin(self, sources: Sources) -> None:
+        """Start a phase. Of what was known only named tensors that nobody has written to since stay known."""
+        self._sources = sources
+        self._tensors.clear()
+        self._linked.clear()
+        self.extra_inputs.clear()
+        self.extra_outputs.clear()
+        lasting = [t for t in sources.lasting() if self._storages.knows(t)]
+        changed = {self._storages.of(t).storage_id for t in lasting if not self._is_unchanged(t)}
+        kept = {self._storages.of(t).storage_id for t in lasting}
+        self._storages.forget_all_but(frozenset(kept - changed))
+
+    def end(self) -> None:
+        """A phase is over; what happens to named tensors until the next one is not traced."""
+        self._counters = {id(t): write_counter(t) for t in self._sources.lasting()}
+        self._tensors.clear()
+
+    def read(self, tensor: Tensor) -> ValueId:
+        """The value that ``tensor`` shows now, sketched."""
+        storage, geometry = self._storages.of(tensor), geometry_of(tensor)
+        region = Region(geometry)
+        held = self._held(tensor, storage, geometry)
+        if held is None or not storage.untouched(region, held.seen):
+            return self._newer(tensor, storage, geometry, held)
+        held.seen = len(storage.writes)
+        if held.value_id in self._unsketched and storage.has_content(region):
+            self._sketch(held.value_id, tensor)
+        return held.value_id
+
+    def read_behind(self, tensor: Tensor, results: Sequence[Tensor]) -> ValueId:
+        """The value behind a view of ``tensor``: only writes to the bytes that ``results`` show count.
+
+        A view moves nothing, so that a value first met here may stay without a sketch.
+        """
+        storage, geometry = self._storages.of(tensor), geometry_of(tensor)
+        held = self._held(tensor, storage, geometry)
+        regions = [Region(geometry_of(result)) for result in results]
+        if held is None and storage.untouched(Region(geometry), 0):
+            return self._met_by_view(tensor, storage, geometry, regions)
+        if held is None or not all(storage.untouched(region, held.seen) for region in regions):
+            return self._partial(tensor, storage, geometry, regions, held)
+        while held.previous and all(storage.untouched(region, held.previous.made) for region in regions):
+            held = held.previous
+        return held.value_id
+
+    def make(self, tensor: Tensor, op_id: OpId, *, content: bool) -> ValueId:
+        """An operator returned ``tensor`` in memory of its own; ``content`` is False for mere memory."""
+        storage, geometry = self._storages.of(tensor), geometry_of(tensor)
+        if not storage.writes:
+            made = Write(op_id=op_id, region=storage.whole(), value_id=self._next_id(), content=content)
+            storage.writes.append(made)
+        value_id = self._add(tensor, storage, "activation", "", op_id, sketched=content)
+        self._hold(tensor, storage, geometry, value_id)
+        return value_id
+
+    def view(self, tensor: Tensor, op_id: OpId, base: Tensor) -> ValueId:
+        """An operator returned ``tensor``, which shows memory of ``base``."""
+        storage, geometry = self._storages.of(tensor), geometry_of(tensor)
+        value_id = self._add(tensor, storage, "activation", "", op_id, sketched=False)
+        if storage.has_content(Region(geometry)):
+            self._sketch(value_id, tensor, base=base)
+        self._hold(tensor, storage, geometry, value_id)
+        return value_id
+
+    def overwrite(self, tensor: Tensor, op_id: OpId) -> ValueId:
+        """An operator gave new content to ``tensor``."""
+        storage, geometry = self._storages.of(tensor), geometry_of(tensor)
+        write = Write(op_id=op_id, region=Region(geometry), value_id=self._next_id(), content=True)
+        storage.writes.append(write)
+        value_id = self._add(tensor, storage, "activation", "", op_id, sketched=True)
+        self._hold(tensor, storage, geometry, value_id)
+        return value_id
+
+    def is_known_memory(self, tensor: Tensor) -> bool:
+        return self._storages.knows(tensor)
+
+    def holds_result(self, tensor: Tensor) -> bool:
+        """Whether an operator of this phase computed what ``tensor`` shows."""
+        storage = self._storages.of(tensor)
+        region = Region(geometry_of(tensor))
+        return any(storage.writes[place].content for place in storage.writers(region))
+
+    def _newer(self, tensor: Tensor, storage: Storage, geometry: Geometry, stale: Held | None) -> ValueId:
+        region = Region(geometry)
+        places = tuple(storage.writers(region))
+        if places:
+            value_id = self._left_by(tensor, storage, places, sketched=storage.has_content(region))
+        else:
+            value_id = self._source(tensor, storage, sketched=True)
+        self._hold(tensor, storage, geometry, value_id, stale)
+        return value_id
+
+    def _met_by_view(
+        self, tensor: Tensor, storage: Storage, geometry: Geometry, regions: Sequence[Region]
+    ) -> ValueId:
+        """A source. Of memory without a name only what is used is sketched: it may be a large cache."""
+        role, _ = self._sources.describe(tensor)
+        whole = Region(geometry)
+        shown = any(region.same_bytes(whole) for region in regions)
+        value_id = self._source(tensor, storage, sketched=shown or role != "constant")
+        self._hold(tensor, storage, geometry, value_id)
+        return value_id
+
+    def _partial(
+        self,
+        tensor: Tensor,
+        storage: Storage,
+        geometry: Geometry,
+        regions: Sequence[Region],
+        stale: Held | None,
+    ) -> ValueId:
+        """``tensor`` after the writes that ``regions`` show; it may have been written elsewhere since."""
+        places = sorted({place for region in regions for place in storage.writers(region)}, reverse=True)
+        newest = places[0] if places else -1
+        known = storage.partial.get((geometry, newest))
+        if known is not None:
+            return known
+        if places:
+            value_id = self._left_by(tensor, storage, places, sketched=False)
+        else:
+            value_id = self._source(tensor, storage, sketched=False)
+        storage.partial[geometry, newest] = value_id
+        if storage.untouched(Region(geometry), newest + 1):
+            self._hold(tensor, storage, geometry, value_id, stale)
+        return value_id
+
+    def _left_by(self, tensor: Tensor, storage: Storage, places: Sequence[int], *, sketched: bool) -> ValueId:
+        """A value that the writes at ``places`` left, newest first: one more output of the newest."""
+        for newer, older in pairwise(places):
+            self._link(storage, newer, older)
+        op_id = storage.writes[places[0]].op_id
+        value_id = self._add(tensor, storage, "activation", "", op_id, sketched=sketched)
+        self.extra_outputs.setdefault(op_id, []).append(value_id)
+        return value_id
+
+    def _link(self, storage: Storage, newer: int, older: int) -> None:
+        """What ``older`` wrote goes through ``newer``, which overwrote another part of it."""
+        link = (storage.storage_id, newer, older)
+        into, source = storage.writes[newer], storage.writes[older]
+        if link not in self._linked and into.op_id != source.op_id:
+            self._linked.add(link)
+            self.extra_inputs.setdefault(into.op_id, []).append(source.value_id)
+
+    def _source(self, tensor: Tensor, storage: Storage, *, sketched: bool) -> ValueId:
+        role, name = self._sources.describe(tensor)
+        return self._add(tensor, storage, role, name, None, sketched=sketched)
+
+    def _add(
+        self,
+        tensor: Tensor,
+        storage: Storage,
+        role: Role,
+        name: str,
+        producer: OpId | None,
+        *,
+        sketched: bool,
+    ) -> ValueId:
+        value_id = self._next_id()
+        region = Region(geometry_of(tensor))
+        self.rows.append(
+            Value(
+                value_id=value_id,
+                role=role,
+                name=name,
+                shape=tuple(tensor.shape),
+                dtype=str(tensor.dtype).removeprefix("torch."),
+                producer=producer,
+                storage_id=storage.storage_id,
+                version=sum(write.region.overlaps(region) for write in storage.writes),
+            )
+        )
+        self.sketches.append(None)
+        if sketched:
+            self._sketch(value_id, tensor)
+        else:
+            self._unsketched.add(value_id)
+        return value_id
+
+    def _next_id(self) -> ValueId:
+        return ValueId(len(self.rows))
+
+    def _sketch(self, value_id: ValueId, tensor: Tensor, base: Tensor | None = None) -> None:
+        known = None if base is None else self._sketch_of(base, tensor)
+        if known is not None and base is not None and base.is_contiguous() and tensor.is_contiguous():
+            sketch: Sketch | None = known
+        else:
+            sketch = sketch_tensor(tensor, cap=self._cap, rearranged_from=known)
+        self.sketches[value_id] = sketch
+        self._unsketched.discard(value_id)
+
+    def _sketch_of(self, base: Tensor, tensor: Tensor) -> Sketch | None:
+        """The sketch of ``base`` as it is now, if it has one and ``tensor`` shows all its elements."""
+        geometry = geometry_of(base)
+        if not same_elements(geometry, geometry_of(tensor)):
+            return None
+        storage = self._storages.of(base)
+        held = self._held(base, storage, geometry)
+        if held is None or not storage.untouched(Region(geometry), held.seen):
+            return None
+        return self.sketches[held.value_id]
+
+    def _held(self, tensor: Tensor, storage: Storage, geometry: Geometry) -> Held | None:
+        """What is known of this very tensor; else of the last tensor that lay in the same way."""
+        seen = self._tensors.get(tensor_identity(tensor))
+        if seen is not None and seen.storage is storage and seen.geometry == geometry:
+            region = Region(geometry)
+            if storage.untouched(region, seen.held.seen):
+                return seen.held
+        return storage.current.get(geometry)
+
+    def _hold(
+        self,
+        tensor: Tensor,
+        storage: Storage,
+        geometry: Geometry,
+        value_id: ValueId,
+        previous: Held | None = None,
+    ) -> None:
+        now = len(storage.writes)
+        held = Held(value_id=value_id, made=now, seen=now, previous=previous)
+        storage.current[geometry] = held
+        self._tensors[tensor_identity(tensor)] = _Seen(
+            reference=weak_tensor(tensor), storage=storage, geometry=geometry, held=held
+        )
+
+    def _is_unchanged(self, tensor: Tensor) -> bool:
+        if self._storages.of(tensor).writes:
+            return False
+        return id(tensor) not in self._counters or self._counters[id(tensor)] == write_counter(tensor)
