@@ -1,5 +1,6 @@
 """What the user can put right. Bugs stay ordinary exceptions and keep their tracebacks."""
 
+from pathlib import Path
 from typing import ClassVar
 
 EXIT_OK = 0
@@ -35,5 +36,25 @@ class Incomparable(MagnetonError):
 class WorkerFailed(MagnetonError):
     """A system's own process crashed, hung, was killed or ran out of memory.
 
-    The hint carries the end of that process's log and where the whole log lies.
+    The hint carries the end of that process's log and where the whole log lies. ``journals`` are the
+    folders of sides whose trace was complete: ``magneton.record.assemble`` can still read them.
     """
+
+    journals: tuple[Path, ...] = ()
+
+
+class WorkerOutOfMemory(WorkerFailed):
+    """It ran out of memory, or was killed as the kernel kills what takes too much.
+
+    Two systems that do not fit at once may still fit one after the other.
+    """
+
+
+class Interrupted(MagnetonError):
+    """The user stopped a recording. No process is left; the hint says where what was recorded lies.
+
+    ``journals`` as in ``WorkerFailed``.
+    """
+
+    journals: tuple[Path, ...] = ()
+    exit_code: ClassVar[int] = EXIT_INTERRUPTED

@@ -1,0 +1,97 @@
+"""How often and how long to measure, and in which order. No clock and no process in here.
+
+Drift (a warming chip, a neighbour on the machine) must not look like a difference between the sides, so
+they take turns, and the one that goes first changes from round to round:
+
+    round            0      1      2      3
+    side             B C    C B    B C    C B        (B baseline, C candidate)
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from magneton.profile.model import Pass
+from magneton.workload import Phase
+
+T = TypeVar("T")
+WINDOWS_PER_BLOCK = 1.25  # the warm-up may have been slower than the blocks
+MOST_STEPS = 100_000
+SLOWEST = 5.0  # blocks may take this many times what the warm-up promised
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeouts:
+    """How long a worker may stay silent. For blocks and replays: beyond their expected length."""
+
+    prepare_s: float = 900.0
+    trace_s: float = 900.0
+    block_s: float = 120.0
+    replay_s: float = 120.0
+    pause_s: float = 30.0
+    release_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordPlan:
+    """Seven rounds give seven pairs: the fewest for which a median of pairs has a usable interval."""
+
+    rounds: int = 7
+    block_s: float = 0.4
+    timeline_s: float = 0.2
+    warm_up_s: float = 0.4
+    replay_rounds: int = 5
+    replay_budget_s: float = 60.0  # of one side, over all its rounds and phases
+    settle_s: float = 1.0  # within which a paused side has to be idle
+    timeouts: Timeouts = field(default_factory=Timeouts)
+
+    def __post_init__(self) -> None:
+        if self.rounds < 1 or self.replay_rounds < 0:
+            raise ValueError("a plan needs at least one round")
+
+    def block_length_s(self, shortest_window_s: float) -> float:
+        """A clean block long enough for the meter."""
+        return max(self.block_s, WINDOWS_PER_BLOCK * shortest_window_s)
+
+    def timeline_length_s(self, shortest_window_s: float) -> float:
+        return max(self.timeline_s, WINDOWS_PER_BLOCK * shortest_window_s)
+
+    def replay_call_s(self, phases: int) -> float:
+        """The share of the budget that one round of one phase may use."""
+        return self.replay_budget_s / max(1, self.replay_rounds * phases)
+
+    def block_timeout_s(self, steps: int, step_s: float) -> float:
+        return self.timeouts.block_s + SLOWEST * steps * step_s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """One block of one side."""
+
+    round: int
+    pass_: Pass
+    phase: Phase
+    side: int
+
+
+def order(items: Sequence[T], round: int) -> tuple[T, ...]:
+    """``items`` in even rounds, backwards in odd ones."""
+    return tuple(items) if round % 2 == 0 else tuple(reversed(items))
+
+
+def turns(rounds: int, phases: Sequence[Phase], sides: int) -> Iterator[Turn]:
+    """Every block of a recording. Passes swap places every other round: they meet either order of sides."""
+    passes: tuple[Pass, ...] = ("clean", "timeline")
+    for round in range(rounds):
+        for pass_ in order(passes, round // 2):
+            for phase in phases:
+                for side in order(range(sides), round):
+                    yield Turn(round=round, pass_=pass_, phase=phase, side=side)
+
+
+def steps_for(length_s: float, step_s: float) -> int:
+    """How many steps of ``step_s`` fill ``length_s``: at least one."""
+    if step_s <= 0:
+        return MOST_STEPS
+    return max(1, min(MOST_STEPS, math.ceil(length_s / step_s)))

@@ -1,0 +1,37 @@
+"""One side of a recording, as asked for: everything resolved, nothing loaded."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from magneton.workload import Workload
+
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordRequest:
+    """``system`` is a plugin's name or ``module:Class``; ``python`` the interpreter with its packages."""
+
+    system: str
+    options: Mapping[str, str] = field(default_factory=dict[str, str])
+    model: str = ""
+    model_folder: Path | None = None
+    config_hash: str = ""
+    weights_hash: str = ""
+    workload: Workload = field(default_factory=Workload)
+    meter: str = "modelled"
+    device: str = "cpu"
+    threads: int = 1
+    python: Path = field(default_factory=lambda: Path(sys.executable))
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def label(self) -> str:
+        """As the user would type it."""
+        options = ",".join(f"{key}={value}" for key, value in self.options.items())
+        return f"{self.system}:{options}" if options else self.system
+
+    def worker_environment(self) -> dict[str, str]:
+        """Numerical libraries read their number of threads once, when they are loaded."""
+        return {**dict.fromkeys(THREAD_VARIABLES, str(self.threads)), **self.environment}

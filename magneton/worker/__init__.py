@@ -1,0 +1,1 @@
+"""One process per system, in that system's own interpreter, driven over a pipe."""

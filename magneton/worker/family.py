@@ -1,0 +1,79 @@
+"""A worker and all that descends from it, as one thing that can be ended or watched.
+
+A worker leads its own process group. What leaves the group (a framework's daemon that starts a session
+of its own) still carries the worker's token in its environment, where Linux lets us find it.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+TOKEN = "MAGNETON_WORKER"
+PROC = Path("/proc")
+GONE_WITHIN_S = 0.5  # where nothing reaps orphans, the dead stay visible: do not wait for them for ever
+
+
+def kill_family(group: int, token: str) -> None:
+    """End every process of ``group`` and every carrier of ``token``, the caller last if it is one of them."""
+    for pid in carriers(token):
+        if pid != os.getpid():
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+
+
+def await_end(group: int) -> None:
+    """Return when the kernel knows ``group`` no more, or soon after."""
+    deadline_s = time.monotonic() + GONE_WITHIN_S
+    with suppress(ProcessLookupError, PermissionError):
+        while time.monotonic() < deadline_s:
+            os.killpg(group, 0)
+            time.sleep(0.005)
+
+
+def carriers(token: str) -> Iterator[int]:
+    """Processes whose environment holds ``token``; none where the system has no /proc."""
+    if not token:
+        return
+    wanted = f"{TOKEN}={token}".encode()
+    for pid in _pids():
+        with suppress(OSError):
+            if wanted in (PROC / str(pid) / "environ").read_bytes().split(b"\0"):
+                yield pid
+
+
+def busy_cores(window_s: float) -> float:
+    """CPU-seconds per second that this process and the rest of its group use while this thread sleeps."""
+    others = tuple(pid for pid in _pids() if pid != os.getpid() and _group_of(pid) == os.getpgrp())
+    others_ns = sum(_cpu_ns(pid) for pid in others)
+    began_ns, own_ns = time.monotonic_ns(), time.process_time_ns()
+    time.sleep(window_s)
+    own_ns = time.process_time_ns() - own_ns
+    elapsed_ns = time.monotonic_ns() - began_ns
+    others_ns = sum(_cpu_ns(pid) for pid in others) - others_ns
+    return (own_ns + max(others_ns, 0)) / elapsed_ns
+
+
+def _pids() -> tuple[int, ...]:
+    with suppress(OSError):
+        return tuple(int(place.name) for place in PROC.iterdir() if place.name.isdigit())
+    return ()
+
+
+def _group_of(pid: int) -> int | None:
+    with suppress(OSError):
+        return os.getpgid(pid)
+    return None
+
+
+def _cpu_ns(pid: int) -> int:
+    """Time on a core of all threads of ``pid``. Nanoseconds; ``/proc/PID/stat`` counts in hundredths."""
+    total_ns = 0
+    for schedstat in (PROC / str(pid) / "task").glob("*/schedstat"):
+        with suppress(OSError):
+            total_ns += int(schedstat.read_text().split()[0])
+    return total_ns

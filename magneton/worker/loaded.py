@@ -1,0 +1,140 @@
+"""A system that is loaded and ready to be measured, with all that measures it."""
+
+import sys
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import numpy as np
+
+import magneton
+from magneton.meters.meter import Meter
+from magneton.meters.registry import open_meter
+from magneton.profile.model import BlockReading, Doubt
+from magneton.profile.origin import Origin
+from magneton.record.blocks import run_block
+from magneton.record.journal import Journal
+from magneton.record.tracer import Tracer
+from magneton.systems.running import Facts, RunningSystem, Setup
+from magneton.worker.choose import open_system, open_tracer, synchroniser
+from magneton.worker.family import busy_cores
+from magneton.worker.machine import device_name, driver_version
+from magneton.worker.protocol import Pause, Paused, Prepare, Replay, RunBlock, TimelineBlock, Trace
+
+IDLE_CORES = 0.1  # a watching thread may wake up now and then
+LOOK_S = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """One method per command."""
+
+    system: RunningSystem
+    tracer: Tracer
+    meter: Meter
+    journal: Journal
+    device: str
+    started_s: float
+
+    def trace(self, command: Trace) -> None:
+        self.tracer.trace(self.system, command.phase, self.journal)
+
+    def run_block(self, command: RunBlock) -> BlockReading:
+        reading = run_block(
+            self.system,
+            command.phase,
+            command.steps,
+            command.round,
+            self.meter,
+            synchronise=synchroniser(self.system.framework, self.device),
+            clock_s=self._clock_s,
+        )
+        samples = self.meter.samples()
+        if command.keep:
+            self.journal.append(reading)
+            for sample in samples:
+                at_s = sample.time_s - self.started_s
+                self.journal.append(replace(sample, phase=command.phase, round=command.round, time_s=at_s))
+        return reading
+
+    def timeline(self, command: TimelineBlock) -> BlockReading:
+        began_s = self._clock_s()
+        reading = self.tracer.timeline(
+            self.system, command.phase, command.steps, command.round, self.meter, self.journal
+        )
+        reading = replace(reading, start_s=began_s)
+        self.journal.append(reading)
+        return reading
+
+    def replay(self, command: Replay) -> None:
+        self.tracer.replay(
+            self.system, command.phase, command.round, self.meter, self.journal, command.budget_s
+        )
+
+    def pause(self, command: Pause) -> Paused:
+        """Caches stay: dropping them would make the next block pay for filling them again."""
+        synchroniser(self.system.framework, self.device)()
+        deadline_s = time.monotonic() + command.settle_s
+        busy = busy_cores(LOOK_S)
+        while busy > IDLE_CORES and time.monotonic() < deadline_s:
+            busy = busy_cores(LOOK_S)
+        if busy > IDLE_CORES:
+            text = "while paused, this side kept processors busy; figures of the other side may include that"
+            self.journal.append(Doubt(kind="paused-side-busy", text=text))
+        return Paused(busy_cores=busy, idle=busy <= IDLE_CORES)
+
+    def close(self) -> None:
+        self.meter.close()
+        self.journal.close()
+
+    def _clock_s(self) -> float:
+        return time.monotonic() - self.started_s
+
+
+def prepare(command: Prepare) -> Loaded:
+    """Load the system, open the meter, and write down where the figures will come from."""
+    system = open_system(command.system)
+    facts = system.load(
+        Setup(
+            options=command.options,
+            model_folder=command.model_folder,
+            workload=command.workload,
+            device=command.device,
+            threads=command.threads,
+        )
+    )
+    loaded = Loaded(
+        system=system,
+        tracer=open_tracer(system.framework),
+        meter=open_meter(command.meter, command.device),
+        journal=Journal(command.journal),
+        device=command.device,
+        started_s=command.started_s,
+    )
+    loaded.journal.write_origin(_origin(command, facts, loaded.meter))
+    return loaded
+
+
+def _origin(command: Prepare, facts: Facts, meter: Meter) -> Origin:
+    python = ".".join(map(str, sys.version_info[:3]))
+    return Origin(
+        magneton_version=magneton.__version__,
+        system=command.system,
+        options=command.options,
+        versions={"python": python, "numpy": np.__version__, **facts.versions},
+        model=command.model,
+        config_hash=command.config_hash,
+        weights_hash=command.weights_hash,
+        workload=command.workload,
+        device=device_name(command.device),
+        device_kind="cpu" if command.device == "cpu" else "cuda",
+        driver=driver_version(command.device),
+        meter=meter.info(),
+        threads=command.threads,
+        grad_mode=facts.grad_mode,
+        mode=facts.mode,
+        dataflow_mode=facts.dataflow_mode,
+        flags=facts.flags,
+        recorded_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        session=command.session,
+    )

@@ -1,0 +1,110 @@
+"""The command loop inside a worker. The end of the input ends the worker and all that it started."""
+
+import faulthandler
+import resource
+import sys
+import traceback
+from typing import BinaryIO
+
+from magneton.errors import MagnetonError
+from magneton.worker.channel import SHOW_STACKS
+from magneton.worker.loaded import Loaded, prepare
+from magneton.worker.protocol import (
+    Command,
+    Done,
+    Failed,
+    FailureKind,
+    Measured,
+    Pause,
+    Prepare,
+    Prepared,
+    ProtocolError,
+    Release,
+    Replay,
+    Reply,
+    RunBlock,
+    TimelineBlock,
+    Trace,
+    read_command,
+    write_message,
+)
+from magneton.worker.watch import end_family
+
+TRACEBACK_LINES = 20
+ALLOCATION_FAILED = ("out of memory", "can't allocate memory", "cannot allocate memory")
+
+
+def serve(commands: BinaryIO, replies: BinaryIO) -> None:
+    """Answer commands until ``Release``."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # gigabytes of weights in a core file help nobody
+    faulthandler.enable(file=2, all_threads=True)
+    faulthandler.register(SHOW_STACKS, file=2, all_threads=True)
+    desk = Desk()
+    for line in commands:
+        replies.write(write_message(desk.answer(line)))
+        if desk.released:
+            return
+    end_family()
+
+
+class Desk:
+    """Turns each line into a reply, whatever the system behind it does."""
+
+    def __init__(self) -> None:
+        self.released = False
+        self._loaded: Loaded | None = None
+
+    def answer(self, line: bytes) -> Reply:
+        try:
+            return self._carry_out(read_command(line))
+        except MagnetonError as error:
+            return Failed(kind="user", message=str(error), hint=error.hint, traceback="")
+        except BaseException as error:  # noqa: BLE001 - the boundary: what a system raises becomes a reply
+            return _failed(error)
+
+    def _carry_out(self, command: Command) -> Reply:
+        if isinstance(command, Prepare):
+            self._loaded = prepare(command)
+            return Prepared(
+                phases=tuple(self._loaded.system.phases()),
+                meter=self._loaded.meter.info(),
+                shortest_window_s=self._loaded.meter.shortest_window_s,
+            )
+        if self._loaded is None:
+            raise ProtocolError(f"{type(command).__name__} before Prepare")
+        return self._measure(self._loaded, command)
+
+    def _measure(self, loaded: Loaded, command: Command) -> Reply:
+        match command:
+            case RunBlock():
+                return Measured(reading=loaded.run_block(command))
+            case TimelineBlock():
+                return Measured(reading=loaded.timeline(command))
+            case Pause():
+                return loaded.pause(command)
+            case Trace():
+                loaded.trace(command)
+            case Replay():
+                loaded.replay(command)
+            case Release() | Prepare():
+                loaded.close()
+                self.released = True
+        return Done()
+
+
+def _failed(error: BaseException) -> Failed:
+    lines = "".join(traceback.format_exception(error)).splitlines()
+    print(*lines, sep="\n", file=sys.__stderr__, flush=True)
+    return Failed(
+        kind=_kind(error),
+        message=f"{type(error).__name__}: {error}",
+        hint="",
+        traceback="\n".join(lines[-TRACEBACK_LINES:]),
+    )
+
+
+def _kind(error: BaseException) -> FailureKind:
+    """Frameworks have allocators and error types of their own; their words agree better than their types."""
+    text = f"{type(error).__name__} {error}".lower()
+    short = isinstance(error, MemoryError) or any(words in text for words in ALLOCATION_FAILED)
+    return "memory" if short or "outofmemory" in text else "crash"
