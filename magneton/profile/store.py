@@ -102,6 +102,8 @@ def _read(archive: Archive) -> Profile:
 
 def _check_members(archive: Archive, described: Header) -> None:
     """The archive holds what the header lists, and the header lists what this version has: nothing else."""
+    if len(described.outputs) > arrays.MAX_OUTPUTS:
+        raise damaged(f"{header.MEMBER} names {len(described.outputs)} outputs; at most {arrays.MAX_OUTPUTS}")
     if len(set(described.outputs)) < len(described.outputs):
         raise damaged("profile.json names an output twice")
     expected = {table.member for table in schema.TABLES} | {texts.MEMBER}
