@@ -28,10 +28,10 @@ def _scale(magnitude: float, unit: str) -> tuple[float, str]:
 
 
 def _decimals(magnitude: float) -> int:
-    """How many decimals leave ``DIGITS`` significant digits."""
+    """How many decimals leave ``DIGITS`` significant digits, after rounding."""
     if magnitude == 0 or not math.isfinite(magnitude):
         return 0
-    exponent = math.floor(math.log10(magnitude) + 1e-12)
+    exponent = int(f"{magnitude:.{DIGITS - 1}e}".partition("e")[2])
     return min(max(DIGITS - 1 - exponent, 0), DIGITS + 2)
 
 
@@ -40,13 +40,11 @@ def figure(value: float | None, unit: Unit | str) -> str:
     if value is None:
         return "-"
     factor, name = _scale(abs(value), unit)
-    return f"{_number(value / factor, unit)} {name}"
-
-
-def _number(scaled: float, unit: str, decimals: int | None = None) -> str:
-    if unit in ("operators", "B", "FLOP") and scaled == int(scaled) and abs(scaled) < 1000:
-        return f"{int(scaled)}"
-    return f"{scaled:.{_decimals(abs(scaled)) if decimals is None else decimals}f}"
+    scaled = value / factor
+    if abs(scaled) >= 1e6:
+        return f"{scaled:.3g} {name}"
+    whole = unit not in ("J", "s") and factor == 1.0 and scaled == round(scaled)
+    return f"{scaled:.{0 if whole else _decimals(abs(scaled))}f} {name}"
 
 
 def quantity(measured: Quantity | None, unit: Unit | str) -> str:

@@ -1,0 +1,192 @@
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from comparisons import ATTENTION, MLP, a_side, matched, with_readings_lost
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from magneton.compare.model import Comparison, Criteria
+from magneton.compare.profiles import compare
+from magneton.profile.model import Profile
+
+BASE = (1.0, 0.5, 2.0)
+
+
+def of(baseline: Profile, candidate: Profile, *, left: tuple[str, ...] = (), **criteria: Any) -> Comparison:
+    return compare(baseline, candidate, matched(baseline, candidate, left=left), Criteria(**criteria))
+
+
+@settings(max_examples=25)
+@given(st.tuples(*[st.floats(1e-3, 10)] * 3), st.floats(0, 0.3), st.integers(0, 50))
+def test_a_profile_against_itself_has_no_finding(costs: tuple[float, ...], noise: float, seed: int) -> None:
+    profile = a_side(costs, noise=noise / 3, seed=seed)
+
+    comparison = of(profile, profile)
+
+    assert comparison.findings == ()
+    assert comparison.verdict == "no difference"
+
+
+def test_noise_alone_is_no_waste() -> None:
+    pairs = (
+        (a_side(BASE, noise=0.05, seed=seed), a_side(BASE, noise=0.05, seed=seed + 100)) for seed in range(40)
+    )
+
+    outcomes = [finding.outcome for one, other in pairs for finding in of(one, other).findings]
+
+    assert "waste" not in outcomes
+    assert "trade-off" not in outcomes
+
+
+def test_waste_is_found_on_the_costly_side_with_its_amount() -> None:
+    comparison = of(a_side((2.0, 0.5, 2.0), seed=1), a_side(BASE, seed=2))
+    (finding,) = comparison.findings
+
+    assert comparison.verdict == "findings"
+    assert (finding.outcome, finding.costly) == ("waste", "baseline")
+    assert finding.excess == pytest.approx(4.0, rel=0.05)
+    assert finding.excess_share == pytest.approx(4.0 / 19.0, rel=0.05)
+    assert finding.ratio is not None
+    assert finding.ratio.low > 1.1
+    assert finding.ratio.value == pytest.approx(2.5 / 1.5, rel=0.05)
+    assert not finding.confirmed
+
+
+def test_the_other_way_round_it_is_the_candidates() -> None:
+    (finding,) = of(a_side(BASE, seed=2), a_side((2.0, 0.5, 2.0), seed=1)).findings
+
+    assert finding.costly == "candidate"
+    assert finding.ratio is not None
+    assert finding.ratio.value == pytest.approx(2.5 / 1.5, rel=0.05)
+
+
+def test_a_difference_below_the_threshold_is_none() -> None:
+    comparison = of(a_side((1.0, 0.5, 2.1), noise=0.001, seed=1), a_side(BASE, noise=0.001, seed=2))
+
+    assert comparison.verdict == "no difference"
+
+
+def test_an_interval_across_the_threshold_is_unresolved() -> None:
+    comparison = of(a_side((1.0, 0.5, 2.2), noise=0.1, seed=1), a_side(BASE, noise=0.1, seed=2))
+
+    assert comparison.verdict == "unresolved"
+    assert {finding.outcome for finding in comparison.findings} == {"unresolved"}
+
+
+def test_an_excess_below_the_smallest_share_does_not_count() -> None:
+    baseline, candidate = a_side((1.0, 0.5, 0.02), seed=1), a_side((1.0, 0.5, 0.01), seed=1)
+
+    assert of(baseline, candidate, min_share=0.02).findings == ()
+    assert of(baseline, candidate, min_share=0.001).findings != ()
+
+
+def test_one_round_has_no_spread_and_settles_nothing() -> None:
+    comparison = of(a_side((2.0, 0.5, 2.0), rounds=1), a_side(BASE, rounds=1))
+
+    assert comparison.verdict == "unresolved"
+    assert all(finding.outcome == "unresolved" for finding in comparison.findings)
+
+
+def test_slower_but_leaner_is_a_trade_off() -> None:
+    candidate = a_side(BASE, seed=2)
+    slow = replace(candidate, operators=tuple(replace(o, duration_s=1.0) for o in candidate.operators))
+
+    (finding,) = of(a_side((2.0, 0.5, 2.0), seed=1), slow).findings
+
+    assert finding.outcome == "trade-off"
+    assert finding.slower is not None
+    assert finding.slower > 1.01
+
+
+def test_a_lean_side_without_readings_proves_nothing() -> None:
+    candidate = with_readings_lost(a_side(BASE, seed=2), key=0)
+
+    (finding,) = of(a_side((1.0, 1.5, 2.0), seed=1), candidate).findings
+
+    assert finding.outcome == "unresolved"
+    assert "no reading" in finding.note
+
+
+def test_work_that_only_one_side_does_is_redundant() -> None:
+    baseline = a_side((1.0, 0.5, 2.0, 1.0), layer=(*ATTENTION, *MLP, ("mlp", "aten.clone.default", 22)))
+
+    comparison = of(baseline, a_side(BASE), left=("aten.clone.default",))
+    (finding,) = comparison.findings
+
+    assert (finding.outcome, finding.kind, finding.costly) == ("waste", "redundant", "baseline")
+    assert finding.ratio is None
+    assert comparison.rows[finding.row].kind == "leftover"
+
+
+def test_work_without_a_partner_on_both_sides_may_be_the_same_work() -> None:
+    comparison = of(a_side(), a_side(), left=("aten.mm.default",))
+
+    assert comparison.verdict == "unresolved"
+    assert all("without a partner" in finding.note for finding in comparison.findings)
+
+
+@pytest.mark.parametrize(
+    ("baseline", "candidate", "kind"),
+    [
+        ({"options": {"attn": "eager"}}, {"options": {"attn": "sdpa"}}, "misconfiguration"),
+        ({"flags": {"tf32": "True"}}, {"flags": {"tf32": "False"}}, "misconfiguration"),
+        ({"system": "torch"}, {"system": "transformers"}, "unclassified"),
+        ({"versions": {"torch": "2.5"}}, {"versions": {"torch": "2.6"}}, "unclassified"),
+        (
+            {"system": "callable", "options": {"path": "a.py"}},
+            {"system": "callable", "options": {"path": "b.py"}},
+            "unclassified",
+        ),
+    ],
+)
+def test_a_kind_needs_evidence(baseline: dict[str, Any], candidate: dict[str, Any], kind: str) -> None:
+    (finding,) = of(a_side((2.0, 0.5, 2.0), seed=1, **baseline), a_side(BASE, seed=2, **candidate)).findings
+
+    assert finding.kind == kind
+    assert finding.kind_reason
+
+
+def test_more_of_the_same_calls_is_redundant_and_other_calls_are_misuse() -> None:
+    twice = a_side((1.0, 0.5, 1.0, 2.0), layer=(*ATTENTION, ATTENTION[0], *MLP), system="one")
+    fused = a_side((0.5, 2.0), layer=(("self_attn", "aten.sdpa.default", 5), *MLP), system="two")
+
+    (redundant,) = of(twice, a_side(BASE, seed=2, system="other")).findings
+    (misuse,) = of(a_side(BASE, seed=2, system="one"), fused).findings
+
+    assert redundant.kind == "redundant"
+    assert misuse.kind == "api misuse"
+
+
+def test_only_a_flag_that_both_systems_have_may_be_a_cause() -> None:
+    (finding,) = of(
+        a_side((2.0, 0.5, 2.0), seed=1, system="one", flags={"tf32": "1", "mine": "x"}, options={"o": "1"}),
+        a_side(BASE, seed=2, system="two", flags={"tf32": "0"}),
+    ).findings
+
+    assert [cause.name for cause in finding.causes] == ["tf32"]
+
+
+def test_other_outputs_leave_no_finding_and_name_the_output() -> None:
+    baseline = a_side((2.0, 0.5, 2.0))
+    candidate = a_side(BASE)
+    swapped = replace(candidate, outputs={name: array[::-1] for name, array in candidate.outputs.items()})
+
+    comparison = of(baseline, swapped)
+
+    assert comparison.verdict == "not the same work"
+    assert comparison.findings == ()
+    assert "prefill.logits" in comparison.reason
+
+
+def test_totals_that_no_operator_explains_are_unresolved() -> None:
+    comparison = of(a_side(residual_j=10.0), a_side(residual_j=1.0))
+
+    assert comparison.verdict == "unresolved"
+    assert "not attributed" in comparison.reason
+
+
+def test_without_declared_outputs_nothing_is_certain() -> None:
+    profile = replace(a_side(), outputs={})
+
+    assert of(profile, profile).verdict == "unresolved"

@@ -1,0 +1,160 @@
+"""The report's structure at fixed widths, and that no string from a profile is ever obeyed."""
+
+import io
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from comparisons import ATTENTION, MLP, a_side, matched
+from rich.console import Console
+
+from magneton.compare.model import Comparison, Criteria, Divergence, ValuePlace
+from magneton.compare.profiles import compare
+from magneton.profile.model import Doubt, Frame, Profile
+from magneton.report.console import console_for
+from magneton.report.text import print_comparison
+
+EVIL = "\x1b[31m[bold]evil[/bold]\n\u202eFORGED"
+
+
+def of(baseline: Profile, candidate: Profile, **options: Any) -> Comparison:
+    left = options.pop("left", ())
+    return compare(baseline, candidate, matched(baseline, candidate, left=left), Criteria(), **options)
+
+
+def printed(comparison: Comparison, width: int = 80, top: int = 10) -> str:
+    stream = io.StringIO()
+    print_comparison(comparison, console_for(stream, width), top=top)
+    return stream.getvalue()
+
+
+@pytest.fixture
+def wasteful() -> Comparison:
+    baseline = a_side((2.0, 0.5, 2.0), seed=1, system="transformers", options={"attn": "eager"})
+    candidate = a_side((1.0, 0.5, 2.0), seed=2, system="transformers", options={"attn": "sdpa"})
+    return of(baseline, replace(candidate, doubts=(Doubt(kind="busy-machine", text="others were running"),)))
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_everything_that_matters_is_there(wasteful: Comparison, width: int) -> None:
+    text = printed(wasteful, width)
+
+    for needed in (
+        "transformers:attn=eager",
+        "transformers:attn=sdpa",
+        "modelled, not measured",
+        "alternately, in one session",
+        "yes: 2 outputs agree",
+        "Verdict: findings: 1 place wastes energy",
+        "prefill energy",
+        "1. waste: the baseline spends",
+        "model.layers.0-3.self_attn, 4 times per step",
+        "aten.bmm, aten._softmax",
+        "model.py:11 in forward",
+        "x = work_of_line_11(x)",
+        "called from run.py:3",
+        "misconfiguration",
+        "not tested; candidates: option attn: eager / sdpa",
+        "unattributed",
+        "whole step",
+        "others were running [busy-machine]",
+        "How to read this",
+    ):
+        assert needed in text
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_no_line_is_wider_than_the_console(wasteful: Comparison, width: int) -> None:
+    assert max(len(line) for line in printed(wasteful, width).splitlines()) <= width
+
+
+def test_figures_are_never_cut(wasteful: Comparison) -> None:
+    rows = [line for line in printed(wasteful).splitlines() if "self_attn" in line and "x [" in line]
+
+    assert rows
+    assert all(line.rstrip().endswith("]") for line in rows)
+
+
+def test_a_finding_fits_one_screen(wasteful: Comparison) -> None:
+    lines = printed(wasteful).splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("1. "))
+    end = next(i for i in range(start, len(lines)) if not lines[i].strip())
+
+    assert end - start < 24
+
+
+def test_rows_beyond_the_top_are_summed(wasteful: Comparison) -> None:
+    assert "1 more rows" in printed(wasteful, top=1)
+    assert "more rows" not in printed(wasteful, top=10)
+
+
+def test_leftovers_name_their_side_by_their_column_and_why() -> None:
+    baseline = a_side((1.0, 0.5, 2.0, 1.0), layer=(*ATTENTION, *MLP, ("mlp", "aten.clone.default", 22)))
+
+    text = printed(of(baseline, a_side(), left=("aten.clone.default",)), width=160)
+
+    assert "on work that only it does" in text
+    assert "(its results have no counterpart)" in text
+    assert "redundant" in text
+
+
+def test_other_outputs_are_shown_before_any_figure() -> None:
+    baseline = a_side()
+    other = replace(
+        baseline, outputs={**baseline.outputs, "prefill.logits": np.ones((2, 16), dtype=np.float32)}
+    )
+    place = ValuePlace(
+        name="",
+        role="activation",
+        shape=(2, 4),
+        dtype="float32",
+        producer="aten.mm.default",
+        module_path="model.layers.1.mlp",
+        source=Frame(file="model.py", line=21, function="forward", code="y = mm(x)"),
+    )
+    divergence = Divergence(phase="prefill", baseline=place, candidate=None, text="no value like it")
+
+    text = printed(of(baseline, other, divergence=divergence))
+
+    assert "not the same work" in text
+    assert "prefill.logits" in text
+    assert "activation float32 2x4, made by aten.mm.default in" in text
+    assert "model.layers.1.mlp" in text
+    assert "model.py:21 in forward" in text
+    assert "has no such value" in text
+    assert text.index("Where the values part") < text.index("per step")
+
+
+def test_strings_of_a_profile_are_shown_and_never_obeyed() -> None:
+    layer = (("self_attn" + EVIL, "aten.bmm" + EVIL, 11), ("mlp", "aten.mm.default", 21))
+    hostile: dict[str, Any] = {
+        "system": EVIL,
+        "options": {EVIL: EVIL},
+        "versions": {EVIL: EVIL},
+        "model": EVIL,
+        "device": EVIL,
+        "driver": EVIL,
+    }
+    baseline = a_side((2.0, 2.0), layer=layer, file=EVIL, **hostile)
+    hostile["options"] = {EVIL: "x"}
+    candidate = a_side((1.0, 2.0), layer=layer, seed=2, **hostile)
+    doubted = replace(candidate, doubts=(Doubt(kind=EVIL, text=EVIL),))
+    comparison = of(baseline, doubted)
+
+    for width in (80, 160):
+        text = printed(comparison, width)
+        assert comparison.findings
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+        assert "[bold]evil[/bold]" in text.replace("\n", "")
+        assert not any(line.strip().startswith("FORGED") for line in text.splitlines())
+
+
+def test_colour_is_for_terminals_only(wasteful: Comparison) -> None:
+    stream = io.StringIO()
+    terminal = Console(file=stream, width=80, force_terminal=True, markup=False, color_system="standard")
+    print_comparison(wasteful, terminal)
+
+    assert "\x1b[" in stream.getvalue()
+    assert "\x1b[" not in printed(wasteful)

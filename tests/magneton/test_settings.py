@@ -1,0 +1,52 @@
+from pathlib import Path
+
+import pytest
+from profiles import an_origin
+
+from magneton.errors import MagnetonError
+from magneton.profile.origin import MeterInfo
+from magneton.quantity import Provenance
+from magneton.settings import Settings, like, plan_of, requests_for
+from magneton.system import SystemSpec
+from magneton.workload import CALL, Workload
+
+CALLABLE = SystemSpec(name="callable", options={"path": "/home/me/mine.py", "function": "build"})
+
+
+def test_what_was_not_given_comes_from_the_recorded_side() -> None:
+    origin = an_origin(
+        model="gpt2-tiny",
+        workload=Workload(phases=("prefill",), batch=3, prompt_tokens=5, seed=7),
+        meter=MeterInfo(name="counted:flops", unit="FLOP", provenance=Provenance.COUNTED),
+        threads=2,
+    )
+
+    settings = like(Settings(batch=4), origin)
+
+    assert (settings.model, settings.scale) == ("gpt2", "tiny")
+    assert (settings.batch, settings.prompt_tokens, settings.seed) == (4, 5, 7)
+    assert (settings.meter, settings.threads, settings.phases) == ("counted:flops", 2, ("prefill",))
+
+
+def test_a_model_that_is_no_preset_keeps_its_name() -> None:
+    assert like(Settings(), an_origin(model="owner/name-7b")).model == "owner/name-7b"
+
+
+def test_a_callable_needs_no_model_and_has_one_phase() -> None:
+    (request,) = requests_for([CALLABLE], Settings(seed=3, device="cpu"))
+
+    assert (request.model, request.model_folder, request.config_hash) == ("mine.py:build", None, "")
+    assert (request.workload.phases, request.workload.seed) == ((CALL,), 3)
+
+
+def test_a_callable_against_a_model_is_refused_before_anything_runs() -> None:
+    with pytest.raises(MagnetonError, match="callable"):
+        requests_for([CALLABLE, SystemSpec(name="torch", options={})], Settings())
+
+
+def test_a_plan_has_the_rounds_and_the_patience_asked_for() -> None:
+    plan = plan_of(Settings(rounds=3, timeout_s=9.0))
+
+    assert (plan.rounds, plan.replay_rounds) == (3, 3)
+    assert plan.timeouts.trace_s == plan.timeouts.prepare_s == 9.0
+    assert plan_of(Settings()) == plan_of(Settings(python=Path("python")))
