@@ -96,14 +96,12 @@ def _converted(value: object, hint: Any, where: str) -> Any:
 
 
 def _scalar(value: object, hint: type, where: str) -> object:
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+    if hint is float and type(value) is int:
         return float(value)
-    if isinstance(value, bool) and hint is not bool:
-        return _expected(None, hint, TYPE_NAMES[hint], f"{where} (true or false)")
     return _expected(value, hint, TYPE_NAMES[hint], where)
 
 
 def _expected(value: object, kind: type, description: str, where: str) -> Any:
-    if not isinstance(value, kind):
+    if type(value) is not kind:  # not isinstance: true is no number
         raise MagnetonError(f"{where} must be {description}, not {value!r}", hint="correct the file there")
     return value

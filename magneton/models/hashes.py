@@ -5,6 +5,7 @@ import json
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
@@ -62,5 +63,6 @@ def _remember(memory: Path, known: Mapping[str, object]) -> None:
         memory.parent.mkdir(parents=True, exist_ok=True)
         aside.write_text(json.dumps(known))
         aside.replace(memory)
-    except OSError:
-        aside.unlink(missing_ok=True)  # a cache that cannot be written costs a second, not the answer
+    except OSError:  # a cache that cannot be written costs a second, not the answer
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from magneton.errors import MagnetonError
 from magneton.system import complete_options
 from magneton.systems.running import Facts, Setup
+from magneton.systems.snapshot import Snapshot
 from magneton.systems.structure import named_leaves
 from magneton.systems.torch_setting import found_flags, found_versions, use_threads
 from magneton.systems.user_file import user_errors, user_function
@@ -34,8 +35,9 @@ class Built:
 class CallableSystem:
     """Calls as the user's code would: under the grad mode that PyTorch starts with, on the user's device.
 
-    Before each step the generators of random numbers are seeded, and arguments and buffers that the last
-    step overwrote get their content back. Parameters that a step updates stay updated.
+    Before each step the generators of random numbers are seeded, gradients that were not there are dropped,
+    and arguments and buffers that the last step overwrote get their content back. Parameters that a step
+    updates stay updated.
     """
 
     framework: Literal["torch"] = "torch"
@@ -52,10 +54,13 @@ class CallableSystem:
         self._built = _checked(result, f"{function}() in {self._path}")
         self._inputs = _inputs(self._built)
         self._modules = _modules(self._built.target)
-        buffers = [buffer for module in self._modules.values() for buffer in module.buffers()]
-        kept = {id(tensor): tensor for tensor in (*self._inputs.values(), *buffers)}
-        self._originals = tuple((tensor, tensor.detach().clone()) for tensor in kept.values())
-        self._versions = [tensor._version for tensor, _ in self._originals]
+        modules = self._modules.values()
+        buffers = (buffer for module in modules for buffer in module.buffers())
+        self._snapshot = Snapshot((*self._inputs.values(), *buffers))
+        self._stepped = False
+        parameters = (parameter for module in modules for parameter in module.parameters())
+        leaves = (tensor for tensor in (*self._inputs.values(), *parameters) if tensor.is_leaf)
+        self._without_gradient = tuple(leaf for leaf in leaves if leaf.grad is None)
         return Facts(
             versions=found_versions(("numpy",)),
             grad_mode="grad" if torch.is_grad_enabled() else "no_grad",
@@ -69,12 +74,13 @@ class CallableSystem:
 
     def rewind(self, phase: Phase) -> None:
         self._sow()
-        for index, (tensor, original) in enumerate(self._originals):
-            if tensor._version != self._versions[index]:
-                tensor.detach().copy_(original)
-                self._versions[index] = tensor._version
+        if self._stepped:
+            self._snapshot.restore()
+        for leaf in self._without_gradient:
+            leaf.grad = None
 
     def step(self, phase: Phase) -> Mapping[str, Any]:
+        self._stepped = True
         with user_errors(self._path, "calling what is built in"):
             output = self._built.target(*self._built.args, **self._built.kwargs)
         return dict(named_leaves(output, "output"))

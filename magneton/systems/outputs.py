@@ -18,7 +18,7 @@ PROJECTED = ".projection"  # ends the name of what stands for an output over the
 LARGEST_BYTES = 16 * 1024 * 1024
 PROJECTION_SEEDS = 8
 
-Array = NDArray[np.generic]
+Array = NDArray[Any]
 
 
 def finish_outputs(outputs: Mapping[str, Any], *, largest_bytes: int = LARGEST_BYTES) -> dict[str, Array]:
@@ -74,4 +74,4 @@ def _array(output: Any) -> Array:
 
 
 def _real(array: Array) -> Array:
-    return np.stack([array.real, array.imag], axis=-1) if np.iscomplexobj(array) else array
+    return np.stack([np.real(array), np.imag(array)], axis=-1) if np.iscomplexobj(array) else array

@@ -33,9 +33,9 @@ def user_errors(path: Path, doing: str) -> Generator[None]:
     stays what it is, for the worker to report."""
     try:
         yield
-    except (MagnetonError, MemoryError):
-        raise
     except (Exception, SystemExit) as error:
+        if isinstance(error, MagnetonError) or _out_of_memory(error):
+            raise
         raise _explained(error, path, doing) from error
 
 
@@ -53,6 +53,11 @@ def _imported(path: Path) -> ModuleType:
 
 def _defined_in(value: object, module: ModuleType) -> bool:
     return callable(value) and getattr(value, "__module__", None) == module.__name__
+
+
+def _out_of_memory(error: BaseException) -> bool:
+    text = f"{type(error).__name__} {error}".lower()
+    return isinstance(error, MemoryError) or "out of memory" in text or "allocate memory" in text
 
 
 def _explained(error: BaseException, path: Path, doing: str) -> MagnetonError:

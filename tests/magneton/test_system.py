@@ -1,0 +1,96 @@
+from pathlib import Path
+
+import pytest
+
+from magneton.errors import MagnetonError
+from magneton.system import (
+    RecordedProfile,
+    SystemSpec,
+    complete_options,
+    installed_version,
+    parse_system,
+    system_descriptions,
+)
+
+
+@pytest.fixture
+def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_model.py").write_text("")
+    return tmp_path
+
+
+def test_a_bare_name():
+    assert parse_system("transformers") == SystemSpec(name="transformers", options={})
+
+
+def test_a_name_with_options_keeps_what_was_given():
+    spec = parse_system("transformers:attn_implementation=eager,logits_to_keep=0")
+    assert spec == SystemSpec(
+        name="transformers", options={"attn_implementation": "eager", "logits_to_keep": "0"}
+    )
+
+
+def test_a_recorded_profile():
+    assert parse_system("some/where/vllm.mgn") == RecordedProfile(path=Path("some/where/vllm.mgn"))
+
+
+@pytest.mark.parametrize("text", ["my_model.py:build", "./my_model.py:build"])
+def test_a_callable_can_be_found_from_any_folder(in_folder: Path, text: str):
+    path = str((in_folder / "my_model.py").resolve())
+    assert parse_system(text) == SystemSpec(name="callable", options={"path": path, "function": "build"})
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("transfromers", "unknown system 'transfromers'", "did you mean 'transformers'?"),
+        ("", "unknown system ''", "valid: "),
+        ("transformers:attn=eager", "unknown option of transformers 'attn'", "'attn_implementation'"),
+        ("transformers:attn_implementation=eagre", "'eagre'", "did you mean 'eager'?"),
+        ("transformers:eager", "'eager' in 'transformers:eager' is not", "attn_implementation=eager"),
+        ("transformers:logits", "is not key=value", "logits_to_keep=..."),
+        ("transformers:", "is not key=value", "options: attn_implementation"),
+        ("transformers:logits_to_keep=-1", "must be a whole number, not '-1'", "positions"),
+        ("transformers:logits_to_keep=1,logits_to_keep=0", "is given twice", "keep one"),
+        ("torch:logits=some", "unknown value for torch:logits: 'some'", "last, all"),
+        ("callable", "named by its file", "PATH.py:FUNCTION"),
+        ("my_model.py", "names no function", "my_model.py:FUNCTION"),
+        ("my_model.py:", "'' is not the name", "my_model.py:FUNCTION"),
+        ("my_model.py:a b", "'a b' is not the name", "my_model.py:FUNCTION"),
+        ("other.py:build", "no file other.py", "current folder"),
+    ],
+)
+def test_bad_specs_say_what_is_meant(in_folder: Path, text: str, message: str, hint: str):
+    with pytest.raises(MagnetonError) as caught:
+        parse_system(text)
+    assert message in str(caught.value)
+    assert hint in caught.value.hint
+
+
+def test_defaults_complete_what_was_given():
+    assert complete_options("transformers", {"logits_to_keep": "0"}) == {
+        "attn_implementation": "sdpa",
+        "logits_to_keep": "0",
+    }
+
+
+def test_an_option_without_default_must_be_given():
+    with pytest.raises(MagnetonError, match="callable needs a value for 'function'"):
+        complete_options("callable", {"path": "x.py"})
+
+
+def test_every_description_is_whole():
+    for name, description in system_descriptions().items():
+        assert description.description, name
+        assert set(description.variants) == {"cpu", "cuda"}, name
+        for key, option in description.options.items():
+            assert option.help, (name, key)
+            assert (option.type == "choice") == bool(option.choices), (name, key)
+            if option.type == "choice":
+                assert option.default in option.choices, (name, key)
+
+
+def test_versions_are_read_without_importing():
+    assert installed_version("numpy")
+    assert installed_version("a-package-nobody-has") is None
