@@ -1,0 +1,61 @@
+"""The replay pass: the energy of each class of operators, read while one step runs on its real inputs.
+
+In: the keys that the dataflow pass found, and one re-run of the step under ``ReplayMode``. Out: readings per
+key and reasons for the keys that have none. How a key is read depends on the meter: in place where its
+clock is fine enough for one operator (``in_place``), by repetition where it is not (``looping``). Either
+way the step computes bit for bit what it computes alone.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from magneton.profile.model import KeyId, ReplayReading
+from magneton.record.torch.calls import signature_of
+from magneton.record.torch.keys import operator_key
+
+
+class KeyReader(Protocol):
+    """Runs an operator once for the step, and reads its energy by the way."""
+
+    def execute(self, key_id: KeyId, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any: ...
+
+    def readings(self, round: int) -> Iterator[ReplayReading]: ...
+
+    def skipped(self) -> Mapping[KeyId, str]: ...
+
+
+class ReplayMode(TorchDispatchMode):
+    """Hands each operator whose key was traced to ``reader``; counts those that were not."""
+
+    supports_higher_order_operators = True
+
+    def __init__(
+        self,
+        key_ids: Mapping[str, KeyId],
+        reader: KeyReader,
+        key_of: Callable[[Any, Sequence[Any], Mapping[str, Any]], str] = operator_key,
+    ) -> None:
+        super().__init__()
+        self._key_ids = key_ids
+        self._reader = reader
+        self._key_of = key_of
+        self.executed = 0
+        self.strangers = 0
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if signature_of(func).decomposes:  # cut as the dataflow pass cuts, or no key is met again
+            with self:
+                parts = func.decompose(*args, **kwargs)
+            if parts is not NotImplemented:
+                return parts
+        self.executed += 1
+        key_id = self._key_ids.get(self._key_of(func, args, kwargs))
+        if key_id is None:
+            self.strangers += 1
+            return func(*args, **kwargs)
+        return self._reader.execute(key_id, func, args, kwargs)

@@ -1,0 +1,166 @@
+"""Passes 2 to 4 for PyTorch: dataflow, timeline, replay, over the same step.
+
+In: a running system and a journal. Out: rows in the journal. Each pass rewinds the system before the step,
+so that all of them do the same work; what a step returns under a pass is held against what it returns
+alone, and a difference becomes a doubt.
+
+    trace     step (alone)   step (dataflow mode)      -> operators, values, ..., outputs
+    timeline  steps under the profiler                 -> durations, spans
+    replay    step (replay mode)                       -> readings per key
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from magneton.meters.meter import Meter
+from magneton.profile.model import BlockReading, Doubt, KeyId, Operator, ReplayKey
+from magneton.record.journal import Journal
+from magneton.record.torch.dataflow import Recorder
+from magneton.record.torch.in_place import InPlaceReader
+from magneton.record.torch.looping import LoopReader, seconds_per_key
+from magneton.record.torch.recording import Trace
+from magneton.record.torch.replay import KeyReader, ReplayMode
+from magneton.record.torch.timeline import Timeline
+from magneton.systems.outputs import finish_outputs
+from magneton.systems.running import RunningSystem
+from magneton.workload import Phase
+
+Outputs = Mapping[str, NDArray[np.generic]]
+
+
+def synchronise() -> None:
+    """Wait for the device, if the system uses one."""
+    if torch.cuda.is_initialized():
+        torch.cuda.synchronize()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Traced:
+    """What is remembered of a traced phase for the passes that follow."""
+
+    operators: tuple[Operator, ...]
+    timeline: Timeline
+    outputs: Outputs  # of the step alone
+    chosen: Collection[KeyId] | None = None  # the keys that replay has time for: the same in each round
+
+
+class TorchTracer:
+    """``magneton.record.tracer.Tracer`` for PyTorch. One per recording: it remembers what it traced."""
+
+    def __init__(self, *, clock_s: Callable[[], float] = time.monotonic) -> None:
+        self._clock_s = clock_s
+        self._recorder = Recorder()
+        self._traced: dict[Phase, _Traced] = {}
+        self._read: set[KeyId] = set()
+        self._skipped: dict[KeyId, str] = {}
+
+    def trace(self, system: RunningSystem, phase: Phase, journal: Journal) -> None:
+        outputs = _outputs_alone(system, phase)
+        system.rewind(phase)
+        with self._recorder.phase(phase, system.roots()) as recording:
+            returned = system.step(phase)
+        _compare("dataflow", phase, outputs, finish_outputs(returned), journal)
+        _write(recording.trace, journal)
+        for name, array in outputs.items():
+            journal.save_output(f"{phase}.{name}", array)
+        operators = recording.trace.operators
+        named = [(operator.op_id, operator.name) for operator in operators]
+        self._traced[phase] = _Traced(
+            operators=operators,
+            timeline=Timeline(phase, named, synchronise=synchronise, clock_s=self._clock_s),
+            outputs=outputs,
+        )
+
+    def timeline(
+        self, system: RunningSystem, phase: Phase, steps: int, round: int, meter: Meter, journal: Journal
+    ) -> BlockReading:
+        return self._traced[phase].timeline.run(system, steps, round, meter, journal)
+
+    def replay(
+        self, system: RunningSystem, phase: Phase, round: int, meter: Meter, journal: Journal, budget_s: float
+    ) -> None:
+        traced = self._traced[phase]
+        reader = _reader(traced, meter, budget_s)
+        mode = ReplayMode(self._recorder.key_ids, reader)
+        system.rewind(phase)
+        with mode:
+            returned = system.step(phase)
+        synchronise()
+        _compare("replay", phase, traced.outputs, finish_outputs(returned), journal)
+        if mode.strangers:
+            text = (
+                f"{mode.strangers} of {mode.executed} operators of {phase} were not met in the dataflow pass"
+            )
+            journal.append(Doubt(kind="replay-deviates", text=text))
+        for row in reader.readings(round):
+            journal.append(row)
+            self._now_read(row.key_id, journal)
+        for key_id, reason in reader.skipped().items():
+            self._now_skipped(key_id, reason, journal)
+
+    def _now_read(self, key_id: KeyId, journal: Journal) -> None:
+        self._read.add(key_id)
+        if self._skipped.pop(key_id, None) is not None:
+            journal.append(ReplayKey(key_id=key_id, skipped=None))
+
+    def _now_skipped(self, key_id: KeyId, reason: str, journal: Journal) -> None:
+        """A key that was read in any round or phase is not one that was skipped."""
+        if key_id not in self._read and self._skipped.get(key_id) != reason:
+            self._skipped[key_id] = reason
+            journal.append(ReplayKey(key_id=key_id, skipped=reason))
+
+
+def _outputs_alone(system: RunningSystem, phase: Phase) -> Outputs:
+    """Of a step that nothing watches. It is the second one: the first fills caches that stay filled."""
+    system.rewind(phase)
+    system.step(phase)
+    system.rewind(phase)
+    return finish_outputs(system.step(phase))
+
+
+def _write(trace: Trace, journal: Journal) -> None:
+    for row in (*trace.operators, *trace.values, *trace.stacks, *trace.keys):
+        journal.append(row)
+    for value_id, sketch in trace.sketches:
+        journal.append_sketch(value_id, sketch)
+
+
+def _compare(name: str, phase: Phase, alone: Outputs, watched: Outputs, journal: Journal) -> None:
+    """A doubt where a pass changed what the step computes."""
+    differing = sorted(
+        output
+        for output in alone.keys() | watched.keys()
+        if output not in alone or output not in watched or not _same(alone[output], watched[output])
+    )
+    if differing:
+        text = f"{', '.join(differing)} of {phase} under the {name} pass differ from those of the step alone"
+        journal.append(Doubt(kind="passes-disagree", text=text))
+
+
+def _same(alone: NDArray[np.generic], watched: NDArray[np.generic]) -> bool:
+    """Bit for bit, where NaN is NaN."""
+    inexact = np.issubdtype(alone.dtype, np.inexact)
+    return alone.dtype == watched.dtype and np.array_equal(alone, watched, equal_nan=inexact)
+
+
+def _reader(traced: _Traced, meter: Meter, budget_s: float) -> KeyReader:
+    if meter.shortest_window_s == 0.0:
+        return InPlaceReader(meter, synchronise)
+    if traced.chosen is None:
+        traced.chosen = _dearest(traced, int(budget_s / seconds_per_key(meter)))
+    return LoopReader(meter, synchronise, budget_s=budget_s, chosen=traced.chosen)
+
+
+def _dearest(traced: _Traced, count: int) -> Collection[KeyId]:
+    """The keys on which the step spends most of its time, or moves most bytes if no timeline was taken."""
+    durations_s = traced.timeline.durations_s
+    cost: defaultdict[KeyId, float] = defaultdict(float)
+    for operator in traced.operators:
+        cost[operator.key_id] += durations_s.get(operator.op_id, 0.0) if durations_s else operator.bytes_moved
+    return frozenset(sorted(cost, key=lambda key_id: (-cost[key_id], key_id))[:count])

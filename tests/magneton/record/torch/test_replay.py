@@ -1,0 +1,274 @@
+"""Replay reads every class of operators, and the step computes what it computes alone."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, ClassVar
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch_steps import ClockMeter, FakeClock
+
+from magneton.meters.meter import Reading
+from magneton.profile.model import KeyId, ReplayReading
+from magneton.record.torch.in_place import InPlaceReader
+from magneton.record.torch.keys import operator_key
+from magneton.record.torch.looping import OUT_OF_TIME, LoopReader
+from magneton.record.torch.replay import KeyReader, ReplayMode
+
+aten = torch.ops.aten
+
+
+def no_wait() -> None:
+    """Everything here runs on the host."""
+
+
+class EveryKey(dict[str, KeyId]):
+    """As if the dataflow pass had seen whatever comes."""
+
+    def get(self, key: str, default: Any = None) -> KeyId:
+        return self.setdefault(key, KeyId(len(self)))
+
+
+class Cached:
+    """One step of a decoder: random draws, an in-place cache, accumulation, host reads, outputs given."""
+
+    def __init__(self) -> None:
+        self.cache = torch.zeros(2, 8, 16)
+        self.total = torch.zeros(16)
+        self.place = torch.tensor([3])
+        self.own = torch.Generator().manual_seed(5)
+        torch.manual_seed(0)
+        self.x = torch.randn(2, 1, 16)
+        self.weight = torch.randn(16, 16)
+
+    def step(self) -> tuple[torch.Tensor, ...]:
+        x = F.dropout(self.x, 0.5, training=True)
+        self.cache.index_copy_(1, self.place, x @ self.weight)
+        self.total.add_(self.cache.sum((0, 1)))
+        self.total[1:].copy_(self.total[:-1].clone())
+        out = torch.empty(2, 8, 16)
+        torch.mul(self.cache, 2.0, out=out)
+        out += torch.empty_like(out).normal_(generator=self.own)
+        if out.sum().item() > 0:
+            out = out + torch.rand(16)
+        picked = out[out > 0.1]
+        return out, picked, self.total.clone(), self.cache.clone(), torch.rand(3)
+
+
+def in_place() -> KeyReader:
+    return InPlaceReader(ClockMeter(), no_wait)
+
+
+def looping() -> KeyReader:
+    return LoopReader(ClockMeter(shortest_window_s=1e-4), no_wait, budget_s=60.0)
+
+
+@pytest.mark.parametrize("reader", [in_place, looping])
+@pytest.mark.parametrize("grad", [torch.inference_mode, torch.no_grad, torch.enable_grad])
+def test_results_are_bit_equal_with_and_without_replay(
+    reader: Callable[[], KeyReader], grad: Callable[[], Any]
+):
+    def run(watched: bool) -> list[torch.Tensor]:
+        with grad():
+            model = Cached()
+            first = model.step()
+            if not watched:
+                return [*first, *model.step(), *model.step()]
+            with ReplayMode(EveryKey(), reader()):
+                second = model.step()
+            return [*first, *second, *model.step()]
+
+    alone, watched = run(False), run(True)
+    assert all(one.equal(other) for one, other in zip(alone, watched, strict=True))
+
+
+@pytest.mark.parametrize("reader", [in_place, looping])
+def test_a_training_step_learns_the_same_with_and_without_replay(reader: Callable[[], KeyReader]):
+    def train(watched: bool) -> list[torch.Tensor]:
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 2))
+        optimiser = torch.optim.AdamW(model.parameters(), foreach=True)
+        x = torch.randn(4, 8)
+
+        def step() -> None:
+            optimiser.zero_grad()
+            model(x).square().mean().backward()
+            optimiser.step()
+
+        step()
+        if watched:
+            with ReplayMode(EveryKey(), reader()):
+                step()
+        else:
+            step()
+        return [parameter.detach() for parameter in model.parameters()]
+
+    assert all(one.equal(other) for one, other in zip(train(False), train(True), strict=True))
+
+
+def read(reader: KeyReader, step: Callable[[], object]) -> dict[KeyId, ReplayReading]:
+    with ReplayMode(EveryKey(), reader):
+        step()
+    return {row.key_id: row for row in reader.readings(4)}
+
+
+X = torch.zeros(2, 2)
+
+
+class Prices(TorchDispatchMode):
+    """Below the replay: charges each execution to a clock that stands still otherwise."""
+
+    prices_s: ClassVar[Mapping[str, float]] = {
+        "aten.mm.default": 0.3,
+        "aten.add_.Tensor": 0.5,
+        "aten.neg.default": 0.0,
+    }
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clock = FakeClock()
+        self.executions: Counter[str] = Counter()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.executions[str(func)] += 1
+        self.clock.spend(self.prices_s.get(str(func), 0.2))
+        return func(*args, **(kwargs or {}))
+
+    def read(
+        self, step: Callable[[], object], *, budget_s: float = 1e9, chosen: Collection[KeyId] | None = None
+    ) -> tuple[LoopReader, list[ReplayReading]]:
+        meter = ClockMeter(self.clock, power_w=4.0, shortest_window_s=2.0)
+        reader = LoopReader(meter, no_wait, budget_s=budget_s, chosen=chosen, clock_s=self.clock)
+        with self, ReplayMode(EveryKey(), reader):
+            step()
+        return reader, list(reader.readings(4))
+
+
+def test_in_place_reads_every_execution_of_every_key():
+    x, y = torch.randn(32, 32), torch.randn(32, 32)
+
+    def step() -> object:
+        return [x @ y for _ in range(3)], (x + y).view(-1)
+
+    rows = read(in_place(), step)
+    assert [row.executions for row in rows.values()] == [3, 1, 1]
+    assert all(row.round == 4 and row.energy_j is not None for row in rows.values())
+
+
+def test_in_place_runs_nothing_twice():
+    prices = Prices()
+    with prices, ReplayMode(EveryKey(), in_place()):
+        torch.mm(X, X)
+    assert prices.executions == {"aten.mm.default": 1}
+
+
+def test_what_the_meter_costs_is_taken_off_and_nothing_falls_below_zero():
+    prices = Prices()
+
+    def slow_clock() -> float:
+        prices.clock.spend(0.25)
+        return prices.clock()
+
+    reader = InPlaceReader(ClockMeter(slow_clock, power_w=3.0), no_wait)
+    with prices, ReplayMode(EveryKey(), reader):
+        torch.neg(X)
+        torch.mm(X, X)
+    free, dear = reader.readings(0)
+    assert (dear.duration_s, dear.energy_j) == (pytest.approx(0.3), pytest.approx(0.9))
+    assert (free.duration_s, free.energy_j) == (0.0, 0.0)
+
+
+def test_a_meter_without_energy_leaves_none_and_still_times():
+    reader = InPlaceReader(ClockMeter(reads=False), no_wait)
+    (row,) = read(reader, lambda: torch.ones(4)).values()
+    assert row.energy_j is None
+
+
+def test_a_loop_is_as_long_as_the_meter_needs_and_counts_per_execution():
+    _, (row,) = Prices().read(lambda: X @ X)
+    assert row.executions * 0.3 >= 2.0
+    assert row.duration_s == pytest.approx(0.3)
+    assert row.energy_j == pytest.approx(4.0 * 0.3)
+
+
+def test_each_key_is_read_once():
+    once, twice = Prices(), Prices()
+    once.read(lambda: X @ X)
+    twice.read(lambda: (X @ X, X @ X))
+    assert twice.executions["aten.mm.default"] == once.executions["aten.mm.default"] + 1
+
+
+def test_what_is_changed_in_place_is_put_back_and_the_cost_of_that_is_taken_off():
+    x = torch.zeros(2)
+    prices = Prices()
+    _, (row,) = prices.read(lambda: x.add_(1))
+    assert x.tolist() == [1.0, 1.0]
+    assert prices.executions["aten.add_.Tensor"] > 3
+    assert row.duration_s == pytest.approx(0.5)
+    assert row.energy_j == pytest.approx(2.0)
+
+
+def test_keys_that_are_not_worth_the_time_or_come_too_late_are_skipped():
+    def step() -> object:
+        return X @ X, X + X
+
+    reader, rows = Prices().read(step, chosen=frozenset((KeyId(1),)))
+    assert [row.key_id for row in rows] == [KeyId(1)]
+    assert reader.skipped() == {KeyId(0): OUT_OF_TIME}
+    hurried, rows = Prices().read(step, budget_s=4.0)
+    assert [row.key_id for row in rows] == [KeyId(0)]
+    assert hurried.skipped() == {KeyId(1): OUT_OF_TIME}
+
+
+def test_a_window_that_stays_too_short_is_no_reading():
+    class Shrinking(ClockMeter):
+        """Its windows seem ever shorter: what a clock that jumps back looks like."""
+
+        def end(self) -> Reading:
+            whole = super().end()
+            return Reading(duration_s=min(1.0, whole.duration_s), energy_j=whole.energy_j)
+
+    prices = Prices()
+    meter = Shrinking(prices.clock, shortest_window_s=2.0)
+    reader = LoopReader(meter, no_wait, budget_s=1e9, clock_s=prices.clock)
+    with prices, ReplayMode(EveryKey(), reader):
+        torch.mm(X, X)
+    (row,) = reader.readings(0)
+    assert row.energy_j is None
+
+
+def test_reasons_to_skip_are_kept_by_key():
+    reader = looping()
+    x = torch.ones(4)
+    rows = read(reader, lambda: (x.view(2, 2), x.nonzero(), x + 1))
+    assert list(rows) == [KeyId(2)]
+    assert {key_id: reason.split(":")[0] for key_id, reason in reader.skipped().items()} == {
+        KeyId(0): "view",
+        KeyId(1): "sync",
+    }
+
+
+def test_operators_that_were_not_traced_run_unread_and_are_counted():
+    x = torch.ones(4)
+    known: Mapping[str, KeyId] = {operator_key(aten.add.Tensor, (x, 1), {}): KeyId(7)}
+    reader = in_place()
+    mode = ReplayMode(known, reader)
+    with mode:
+        y = (x + 1) * 3
+    assert y.tolist() == [6.0] * 4
+    assert (mode.executed, mode.strangers) == (2, 1)
+    assert [row.key_id for row in reader.readings(0)] == [KeyId(7)]
+
+
+def test_composites_are_cut_as_the_dataflow_pass_cuts_them():
+    x, weight = torch.randn(3, 4), torch.randn(5, 4)
+    with torch.inference_mode():
+        expected = F.linear(x, weight)
+        rows = read(in_place(), lambda: F.linear(x, weight))
+        mode = ReplayMode(EveryKey(), in_place())
+        with mode:
+            result = F.linear(x, weight)
+    assert len(rows) == 2  # t, mm
+    assert result.equal(expected)
