@@ -168,6 +168,7 @@ def _unread_side(ledger: Ledger, phase: Phase) -> SideCost | None:
         work=describe_work(ledger.profile, [operators], operators[0]),
         executions=len(operators),
         unread=len(operators),
+        unread_s=ledger.timeline_s(operators),
         cost=None,
         share=None,
         duration_s=ledger.timeline_s(operators),
@@ -208,7 +209,13 @@ def _residual_side(ledger: Ledger, phase: Phase, sides: Sequence[SideCost | None
             value=value, low=min(low, value), high=max(high, value), n=total.n, provenance=total.provenance
         )
     return SideCost(
-        work=None, executions=0, unread=0, cost=residual, share=share_of(residual, total), duration_s=None
+        work=None,
+        executions=0,
+        unread=0,
+        unread_s=0.0,
+        cost=residual,
+        share=share_of(residual, total),
+        duration_s=None,
     )
 
 

@@ -7,6 +7,7 @@ threshold and enough could hide there, the row is *unresolved*.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -52,22 +53,36 @@ def find(
 def _judge_regions(
     entries: Sequence[Entry], totals: dict[Phase, PhaseTotals], criteria: Criteria
 ) -> list[Judged]:
-    """One family of tests: the regions big enough for an excess that counts."""
+    """Ratios are one family of tests; where one side has no cost at all there is nothing to test."""
+    clear = _clear_of_threshold(entries, criteria)
+    judged: list[Judged] = []
+    for index, entry in enumerate(entries):
+        row = entry.row
+        if row.kind == "region" and entry.estimate is not None:
+            outcome = _outcome(row, index in clear, totals[row.phase], criteria)
+            if outcome is not None:
+                judged.append(Judged(row=index, outcome=outcome[0], costly=_costly(row), note=outcome[1]))
+    return judged + _judge_one_sided(entries, totals, criteria)
+
+
+def _clear_of_threshold(entries: Sequence[Entry], criteria: Criteria) -> frozenset[int]:
+    """Regions whose ratio is surely beyond the threshold.
+
+    The family holds regions that are big enough and whose estimate is beyond the threshold. A region at
+    the threshold gets in with probability 1/2, which at most doubles the level; so the level is half of
+    what the confidence leaves, and all regions together are wrong no more often than the confidence says.
+    """
     family = [
-        (index, entry.row, entry.estimate)
+        (index, p)
         for index, entry in enumerate(entries)
         if entry.row.kind == "region"
         and entry.estimate is not None
         and _largest_share(entry.row) >= criteria.min_share
+        and (p := _p_value(entry.estimate, criteria.threshold)) < 0.5
     ]
-    adjusted = holm([_p_value(estimate, criteria.threshold) for _, _, estimate in family])
-    level = (1 - criteria.confidence) / 2  # one-sided, as the two-sided interval's end is
-    judged = [
-        Judged(row=index, outcome=outcome[0], costly=_costly(row), note=outcome[1])
-        for (index, row, _), p in zip(family, adjusted, strict=True)
-        if (outcome := _outcome(row, p < level, totals[row.phase], criteria)) is not None
-    ]
-    return judged + _judge_one_sided(entries, totals, criteria)
+    level = (1 - criteria.confidence) / 2
+    adjusted = holm([p for _, p in family])
+    return frozenset(index for (index, _), p in zip(family, adjusted, strict=True) if p < level)
 
 
 def _p_value(estimate: RatioEstimate, threshold: float) -> float:
@@ -83,7 +98,7 @@ def _outcome(row: Row, clear: bool, total: PhaseTotals, criteria: Criteria) -> t
         return None
     ratio = costly_over_lean(row, costly)
     if clear and abs(row.excess or 0.0) >= criteria.min_share * step:
-        if lean.unread > 0:  # its cost is not all there
+        if ratio.low * _read_part(lean) <= 1 + criteria.threshold:  # the lean side's cost is not all there
             return "unresolved", f"{lean.unread} executions of the lean side have no reading"
         slower = _slower(wasteful, lean)
         traded = slower is not None and slower > 1 + criteria.slower_limit
@@ -115,21 +130,19 @@ def _judge_leftovers(
 ) -> list[Judged]:
     """Work that only one side does, above what the other side left unmatched in the same phase."""
     judged: list[Judged] = []
-    for index, entry in enumerate(entries):
-        row = entry.row
-        if row.kind == "leftover":
-            costly: Side = "baseline" if row.candidate is None else "candidate"
-            other: Side = "candidate" if costly == "baseline" else "baseline"
-            elsewhere = sum(_leftover_cost(each.row, row.phase, other) for each in entries)
-            judged += _judge_excess(index, row, costly, totals[row.phase], criteria, elsewhere=elsewhere)
+    leftovers = [(index, entry.row) for index, entry in enumerate(entries) if entry.row.kind == "leftover"]
+    unmatched: dict[tuple[Phase, Side], float] = defaultdict(float)
+    for _, row in leftovers:
+        unmatched[row.phase, _only_side(row)] += abs(row.excess or 0.0)
+    for index, row in leftovers:
+        costly = _only_side(row)
+        elsewhere = unmatched[row.phase, "candidate" if costly == "baseline" else "baseline"]
+        judged += _judge_excess(index, row, costly, totals[row.phase], criteria, elsewhere=elsewhere)
     return judged
 
 
-def _leftover_cost(row: Row, phase: Phase, side: Side) -> float:
-    cost = row.baseline if side == "baseline" else row.candidate
-    if row.kind != "leftover" or row.phase != phase or cost is None or cost.cost is None:
-        return 0.0
-    return cost.cost.value
+def _only_side(row: Row) -> Side:
+    return "baseline" if row.candidate is None else "candidate"
 
 
 def _judge_excess(
@@ -179,7 +192,9 @@ def _describe(
 
 def sides_of(row: Row, costly: Side) -> tuple[SideCost, SideCost]:
     """The costly and the lean side of a row; a side that the row does not have does nothing."""
-    nothing = SideCost(work=None, executions=0, unread=0, cost=None, share=None, duration_s=None)
+    nothing = SideCost(
+        work=None, executions=0, unread=0, unread_s=0.0, cost=None, share=None, duration_s=None
+    )
     one, other = row.baseline or nothing, row.candidate or nothing
     return (one, other) if costly == "baseline" else (other, one)
 
@@ -210,6 +225,15 @@ def _largest_share(row: Row) -> float:
 def _step(total: PhaseTotals, side: Side) -> float | None:
     cost = total.baseline_cost if side == "baseline" else total.candidate_cost
     return cost.value if cost is not None and cost.value > 0 else None
+
+
+def _read_part(side: SideCost) -> float:
+    """The part of a side's time that its cost accounts for; 0 where that is not known."""
+    if side.unread == 0:
+        return 1.0
+    if not side.duration_s or side.unread_s is None:
+        return 0.0
+    return max(0.0, 1 - side.unread_s / side.duration_s)
 
 
 def _slower(costly: SideCost, lean: SideCost) -> float | None:

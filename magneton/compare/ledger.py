@@ -44,8 +44,9 @@ class Ledger:
 
     def by_round(self, operators: Sequence[OpId]) -> NDArray[np.float64] | None:
         """[R] cost of these operators together; None where none of them was read."""
-        read = [op for op in operators if not np.isnan(self.mean[op])]
-        return self._cost[:, read].sum(axis=1) if read else None
+        ids = np.asarray(operators, dtype=np.intp)
+        read = ids[~np.isnan(self.mean[ids])]
+        return self._cost[:, read].sum(axis=1) if read.size else None
 
     def total(self, phase: Phase) -> Quantity | None:
         """Cost of one step in the clean pass."""
@@ -66,15 +67,18 @@ class Ledger:
         operators = [op for repetition in repetitions for op in repetition]
         nothing = Quantity(value=0.0, low=0.0, high=0.0, n=1, provenance=self.provenance)
         if not operators:
-            return SideCost(work=None, executions=0, unread=0, cost=nothing, share=0.0, duration_s=0.0)
-        unread = int(self.unread[operators].sum())
+            return SideCost(
+                work=None, executions=0, unread=0, unread_s=0.0, cost=nothing, share=0.0, duration_s=0.0
+            )
+        gaps = [op for op in operators if self.unread[op]]
         cost = self.attributed(operators)
-        if cost is None and unread == 0:  # views and allocations only, which the meter passed over
+        if cost is None and not gaps:  # views and allocations only, which the meter passed over
             cost = nothing
         return SideCost(
             work=describe_work(self.profile, repetitions, self._costliest(operators)),
             executions=len(operators),
-            unread=unread,
+            unread=len(gaps),
+            unread_s=self.timeline_s(gaps),
             cost=cost,
             share=share_of(cost, self.total(phase)),
             duration_s=self.timeline_s(operators),

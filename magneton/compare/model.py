@@ -124,6 +124,7 @@ class SideCost:
     work: Work | None  # None where the side does nothing here, and for the residual
     executions: int
     unread: int  # executions without a reading, which ``cost`` leaves out
+    unread_s: float | None  # what those take in the timeline pass
     cost: Quantity | None
     share: float | None  # of the side's step
     duration_s: float | None

@@ -99,10 +99,18 @@ def test_slower_but_leaner_is_a_trade_off() -> None:
     assert finding.slower > 1.01
 
 
+def test_little_without_a_reading_does_not_hide_much_waste() -> None:
+    candidate = with_readings_lost(a_side((1.0, 0.05, 2.0), seed=2), key=1)
+
+    (finding,) = of(a_side((3.0, 0.05, 2.0), seed=1), candidate).findings
+
+    assert finding.outcome == "waste"
+
+
 def test_a_lean_side_without_readings_proves_nothing() -> None:
     candidate = with_readings_lost(a_side(BASE, seed=2), key=0)
 
-    (finding,) = of(a_side((1.0, 1.5, 2.0), seed=1), candidate).findings
+    (finding,) = of(a_side((1.0, 0.6, 2.0), seed=1), candidate).findings
 
     assert finding.outcome == "unresolved"
     assert "no reading" in finding.note
