@@ -17,13 +17,7 @@ from magneton.systems.torch_setting import found_flags, found_versions, use_thre
 from magneton.workload import DECODE, PREFILL, Phase
 
 NAME = "transformers"
-CONFIG_FLAGS = (
-    "_attn_implementation",
-    "_experts_implementation",
-    "use_cache",
-    "dtype",
-    "quantization_config",
-)
+CONFIG_FLAGS = ("_attn_implementation", "use_cache", "dtype", "quantization_config")
 # Layers whose update makes new tensors: the old ones stay as they are, and a reference is a copy.
 GROWING_LAYERS = ("DynamicLayer", "DynamicSlidingWindowLayer")
 
@@ -103,7 +97,11 @@ class TransformersSystem:
 
     def _facts(self) -> Facts:
         config = self._model.config
-        flags = {f"config.{name.lstrip('_')}": str(getattr(config, name, None)) for name in CONFIG_FLAGS}
+        flags = {
+            f"config.{name.lstrip('_')}": str(value).removeprefix("torch.")
+            for name in CONFIG_FLAGS
+            if (value := getattr(config, name, None)) is not None
+        }
         return Facts(
             versions=found_versions(("transformers", "safetensors", "accelerate", "numpy")),
             grad_mode="no_grad",
