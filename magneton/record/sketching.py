@@ -18,8 +18,13 @@ PROJECTION_PERIOD = 65521  # prime, so that no usual dimension is a multiple of 
 
 
 def projection_weights(seed: int = 0) -> NDArray[np.float64]:
-    """The seeded weights of the order-sensitive projections, [2, 65521], repeated over longer tensors."""
-    return np.random.default_rng(seed).standard_normal((2, PROJECTION_PERIOD))
+    """The seeded weights of the order-sensitive projections, [2, 65521], repeated over longer tensors.
+
+    Uniform in [-1, 1), from the generator's raw bits: NumPy keeps that stream for ever, but not those
+    of its distributions, and two systems may run under different releases.
+    """
+    raw = np.random.PCG64(seed).random_raw(2 * PROJECTION_PERIOD)
+    return (raw >> np.uint64(11)).astype(np.float64).reshape(2, -1) * 2.0**-52 - 1.0
 
 
 def first_frequency(rms: float) -> int:

@@ -1,4 +1,4 @@
-"""What a system's adapter promises. It lives inside the system's own interpreter (see ``magneton.worker``)."""
+"""What a system's adapter promises. It lives in the system's own interpreter (see ``magneton.worker``)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
