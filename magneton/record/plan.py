@@ -42,7 +42,9 @@ class RecordPlan:
     timeline_s: float = 0.2
     warm_up_s: float = 0.4
     replay_rounds: int = 5
-    replay_budget_s: float = 60.0  # of one side, over all its rounds and phases
+    replay_budget_s: float = (
+        300.0  # of one side, over all its rounds and phases; for meters with long windows
+    )
     settle_s: float = 1.0  # within which a paused side has to be idle
     timeouts: Timeouts = field(default_factory=Timeouts)
 

@@ -37,10 +37,7 @@ def main() -> None:
     serve(commands, replies)
 
 
-if __name__ in (
-    "__main__",
-    "__mp_main__",
-):  # processes that a framework spawns import this file as the latter
+if __name__ in ("__main__", "__mp_main__"):  # the latter: in processes that a framework spawns
     make_importable()
 if __name__ == "__main__":
     main()

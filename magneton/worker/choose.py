@@ -1,9 +1,8 @@
 """From the names in a command to the classes behind them, importing those and nothing else."""
 
-import sys
 from collections.abc import Callable
 from importlib import import_module
-from typing import cast
+from typing import Any, cast
 
 from magneton.errors import MagnetonError
 from magneton.plugins import SYSTEMS, load_plugin
@@ -12,6 +11,7 @@ from magneton.record.tracer import Tracer
 from magneton.systems.running import RunningSystem
 
 TRACERS = {"torch": "magneton.record.torch.tracer:TorchTracer"}
+SYNCHRONISERS = {"torch": "magneton.record.torch.tracer:synchronise"}
 
 
 def open_system(name: str) -> RunningSystem:
@@ -20,25 +20,25 @@ def open_system(name: str) -> RunningSystem:
     return cast(RunningSystem, kind())
 
 
-def open_tracer(framework: str) -> Tracer:
-    """The tracer for ``framework``; an adapter for another one says ``module:Class``."""
+def open_tracer(framework: str, clock_s: Callable[[], float]) -> Tracer:
+    """The tracer for ``framework``; an adapter for another one says ``module:Class``. ``clock_s`` is zero at
+    the start of the recording."""
     place = TRACERS.get(framework, framework)
     if ":" not in place:
         raise MagnetonError(
             f"no tracer for the framework {framework!r}",
             hint=f"known: {', '.join(TRACERS)}; an adapter may name its own as module:Class",
         )
-    return cast(Tracer, _imported(place)())
+    return cast(Tracer, _imported(place)(clock_s=clock_s))
 
 
-def synchroniser(framework: str, device: str) -> Callable[[], None]:
-    """What waits for the work that was queued on ``device``."""
-    if framework == "torch" and device.startswith("cuda"):
-        return cast(Callable[[], None], sys.modules["torch"].cuda.synchronize)
-    return nothing_to_wait_for
+def synchroniser(framework: str) -> Callable[[], None]:
+    """What waits for the work that a system of this framework has queued on a device."""
+    place = SYNCHRONISERS.get(framework)
+    return _imported(place) if place else nothing_to_wait_for
 
 
-def _imported(place: str) -> Callable[[], object]:
+def _imported(place: str) -> Callable[..., Any]:
     module, _, attribute = place.partition(":")
     try:
         return getattr(import_module(module), attribute)

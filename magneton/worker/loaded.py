@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -33,7 +34,7 @@ class Loaded:
     tracer: Tracer
     meter: Meter
     journal: Journal
-    device: str
+    synchronise: Callable[[], None]
     started_s: float
 
     def trace(self, command: Trace) -> None:
@@ -46,8 +47,8 @@ class Loaded:
             command.steps,
             command.round,
             self.meter,
-            synchronise=synchroniser(self.system.framework, self.device),
-            clock_s=self._clock_s,
+            synchronise=self.synchronise,
+            clock_s=since(self.started_s),
         )
         samples = self.meter.samples()
         if command.keep:
@@ -58,11 +59,9 @@ class Loaded:
         return reading
 
     def timeline(self, command: TimelineBlock) -> BlockReading:
-        began_s = self._clock_s()
         reading = self.tracer.timeline(
             self.system, command.phase, command.steps, command.round, self.meter, self.journal
         )
-        reading = replace(reading, start_s=began_s)
         self.journal.append(reading)
         return reading
 
@@ -73,7 +72,7 @@ class Loaded:
 
     def pause(self, command: Pause) -> Paused:
         """Caches stay: dropping them would make the next block pay for filling them again."""
-        synchroniser(self.system.framework, self.device)()
+        self.synchronise()
         deadline_s = time.monotonic() + command.settle_s
         busy = busy_cores(LOOK_S)
         while busy > IDLE_CORES and time.monotonic() < deadline_s:
@@ -87,8 +86,10 @@ class Loaded:
         self.meter.close()
         self.journal.close()
 
-    def _clock_s(self) -> float:
-        return time.monotonic() - self.started_s
+
+def since(started_s: float) -> Callable[[], float]:
+    """A clock that was zero when the recording started."""
+    return lambda: time.monotonic() - started_s
 
 
 def prepare(command: Prepare) -> Loaded:
@@ -105,10 +106,10 @@ def prepare(command: Prepare) -> Loaded:
     )
     loaded = Loaded(
         system=system,
-        tracer=open_tracer(system.framework),
+        tracer=open_tracer(system.framework, since(command.started_s)),
         meter=open_meter(command.meter, command.device),
         journal=Journal(command.journal),
-        device=command.device,
+        synchronise=synchroniser(system.framework),
         started_s=command.started_s,
     )
     loaded.journal.write_origin(_origin(command, facts, loaded.meter))

@@ -109,6 +109,12 @@ def spawn() -> None:
     place.with_suffix(".part").rename(place)
 
 
+def use_processes() -> None:
+    """As a framework that pickles its own functions into fresh interpreters."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        pool.apply(print_rubbish)
+
+
 def spawn_and_hang() -> None:
     spawn()
     hang()
@@ -136,6 +142,7 @@ MISHAPS: Mapping[str, Callable[[], None]] = {
         die_printing,
         spin,
         spawn,
+        use_processes,
         spawn_and_hang,
         spawn_and_die,
     )
@@ -182,7 +189,8 @@ class ToySystem:
 class ToyTracer:
     """One operator and one value per phase."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, clock_s: Callable[[], float]) -> None:
+        self._clock_s = clock_s
         self._traced = 0
 
     def trace(self, system: ToySystem, phase: Phase, journal: Journal) -> None:
@@ -205,7 +213,7 @@ class ToyTracer:
         journal.append(KERNEL)
         for number in range(self._traced):
             journal.append_duration(operator(number).op_id, 1e-6 * (round + 1))
-        return run_block(system, phase, steps, round, meter, pass_="timeline")  # pyright: ignore[reportArgumentType] - a framework of its own
+        return run_block(system, phase, steps, round, meter, pass_="timeline", clock_s=self._clock_s)  # pyright: ignore[reportArgumentType] - a framework of its own
 
     def replay(
         self, system: ToySystem, phase: Phase, round: int, meter: Meter, journal: Journal, budget_s: float

@@ -1,10 +1,12 @@
 import json
+import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -60,6 +62,12 @@ def test_whatever_is_printed_goes_to_the_log(worker: WorkerClient, tmp_path: Pat
     log = (tmp_path / "worker.log").read_bytes()
     for printed in (b"from Python", b"from C \xff", b"from C on 2", b"from a child", b'"kind": "Done"'):
         assert printed in log
+
+
+def test_a_system_may_spawn_interpreters_that_know_magneton(worker: WorkerClient, tmp_path: Path):
+    worker.ask(toy_prepare(tmp_path, in_="load", how="use_processes"), Prepared, timeout_s=60)
+
+    assert "from a child" in (tmp_path / "worker.log").read_text(errors="replace")
 
 
 @pytest.mark.parametrize(
@@ -185,16 +193,23 @@ def test_an_interpreter_that_talks_rubbish_is_a_failure(tmp_path: Path):
     assert not alive(worker.pid)
 
 
-@pytest.mark.parametrize("how", ["spawn", "spawn_and_hang", "spawn_and_die"])
-def test_children_of_every_kind_go_with_the_worker(tmp_path: Path, how: str):
+@pytest.mark.parametrize(
+    ("how", "timeout_s", "outcome"),
+    [
+        ("spawn", 30, nullcontext()),
+        ("spawn_and_hang", 1.0, pytest.raises(WorkerFailed, match="did not answer")),
+        # A forked child keeps the pipe open: that the worker died must be seen without an end of input.
+        ("spawn_and_die", 30, pytest.raises(WorkerFailed, match="exited with status 5")),
+    ],
+)
+def test_children_of_every_kind_go_with_the_worker(
+    tmp_path: Path, how: str, timeout_s: float, outcome: AbstractContextManager[object]
+):
     pids_file = tmp_path / "pids"
     with toy_worker(tmp_path, pids=pids_file) as worker:
         worker.ask(toy_prepare(tmp_path, in_="trace", how=how), Prepared, timeout_s=30)
-        if how == "spawn":
-            worker.ask(Trace(phase="prefill"), Done, timeout_s=30)
-        else:
-            with pytest.raises(WorkerFailed):
-                worker.ask(Trace(phase="prefill"), Done, timeout_s=1.0)
+        with outcome:
+            worker.ask(Trace(phase="prefill"), Done, timeout_s=timeout_s)
         pids = json.loads(pids_file.read_text())
 
     assert len(pids) == 4
@@ -214,23 +229,43 @@ with toy_worker(folder, pids=folder / "pids") as worker:
 """
 
 
-@pytest.mark.parametrize("how", ["spawn", "spawn_and_hang"])
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_nothing_outlives_a_parent_that_is_killed(tmp_path: Path, how: str, number: signal.Signals):
+@contextmanager
+def parent_of_worker(folder: Path, how: str) -> Generator[tuple[subprocess.Popen[bytes], list[int]]]:
+    """A process that has a worker, and the worker with its descendants, all of them running."""
     parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT, str(tmp_path), how],
+        [sys.executable, "-c", PARENT, str(folder), how],
         stdin=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env={"PYTHONPATH": ":".join(sys.path)},
     )
     with parent:
-        assert await_true((tmp_path / "pids").exists, within_s=30)
-        pids = json.loads((tmp_path / "pids").read_text())
+        assert await_true((folder / "pids").exists, within_s=30)
+        pids: list[int] = json.loads((folder / "pids").read_text())
         assert all(alive(pid) for pid in pids)
+        yield parent, pids
 
+
+@pytest.mark.parametrize("how", ["spawn", "spawn_and_hang"])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_nothing_outlives_a_parent_that_is_killed(tmp_path: Path, how: str, number: signal.Signals):
+    with parent_of_worker(tmp_path, how) as (parent, pids):
         parent.send_signal(number)
 
         assert await_true(lambda: not any(alive(pid) for pid in pids), within_s=5)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's signal is Linux's")
+def test_a_worker_that_hangs_goes_with_its_parent_even_without_its_guard(tmp_path: Path):
+    with parent_of_worker(tmp_path, "spawn_and_hang") as (parent, pids):
+        worker = pids[0]
+        children = Path(f"/proc/{worker}/task/{worker}/children").read_text().split()
+        (guard,) = {int(pid) for pid in children} - set(pids)
+        os.kill(guard, signal.SIGKILL)
+        parent.kill()
+
+        assert await_true(lambda: not alive(worker), within_s=5)
+        for pid in pids[1:]:
+            os.kill(pid, signal.SIGKILL)  # what only the guard would have ended
 
 
 def test_a_worker_that_stays_busy_while_paused_is_found(tmp_path: Path):
