@@ -11,7 +11,8 @@ The cost of restoring is read in a window of its own and taken off.
 """
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from magneton.meters.meter import Meter, Reading
@@ -28,6 +29,14 @@ ATTEMPTS = 4  # windows that turned out too short before the key is given up
 def seconds_per_key(meter: Meter) -> float:
     """How long one key takes that needs no restoring."""
     return meter.shortest_window_s * (WARM_UP + MARGIN)
+
+
+def dearest(costs: Iterable[tuple[KeyId, float]], count: int) -> Collection[KeyId]:
+    """The ``count`` keys whose executions cost most together; of equals, those that came first."""
+    total: defaultdict[KeyId, float] = defaultdict(float)
+    for key_id, cost in costs:
+        total[key_id] += cost
+    return frozenset(sorted(total, key=lambda key_id: -total[key_id])[:count])
 
 
 class LoopReader:

@@ -19,6 +19,7 @@ from magneton.record.torch.internals import OperatorOverload, schema_of
 RESTORE_CAP_BYTES = 256 * 2**20  # of overwritten arguments that are kept aside
 
 COLLECTIVES = frozenset(("c10d", "_c10d_functional", "c10d_functional", "_c10d_functional_autograd"))
+UNDECLARED_VIEW = "aten::_unsafe_view"  # its schema promises fresh memory
 # Known to talk to other ranks though their schemas do not say so.
 STATEFUL = frozenset(
     ("vllm::all_reduce", "vllm::all_gather", "vllm::reduce_scatter", "sglang::inplace_all_reduce")
@@ -54,7 +55,8 @@ def reason_to_skip(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) ->
     static = _static_reason(func)
     if static is not None:
         return static
-    if func.is_view and _returns_argument_memory(func, args, kwargs):
+    may_view = func.is_view or schema_of(func).name == UNDECLARED_VIEW
+    if may_view and _returns_argument_memory(func, args, kwargs):
         return "view: moves nothing"
     size_bytes = sum(_size_bytes(tensor) for tensor in tensors_to_restore(func, args, kwargs))
     if size_bytes > RESTORE_CAP_BYTES:

@@ -10,8 +10,7 @@ alone, and a difference becomes a doubt.
 """
 
 import time
-from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +22,7 @@ from magneton.profile.model import BlockReading, Doubt, KeyId, Operator, ReplayK
 from magneton.record.journal import Journal
 from magneton.record.torch.dataflow import Recorder
 from magneton.record.torch.in_place import InPlaceReader
-from magneton.record.torch.looping import LoopReader, seconds_per_key
+from magneton.record.torch.looping import LoopReader, dearest, seconds_per_key
 from magneton.record.torch.recording import Trace
 from magneton.record.torch.replay import KeyReader, ReplayMode
 from magneton.record.torch.timeline import Timeline
@@ -32,6 +31,7 @@ from magneton.systems.running import RunningSystem
 from magneton.workload import Phase
 
 Outputs = Mapping[str, NDArray[np.generic]]
+NOT_REPEATED = ("view", "sync")
 
 
 def synchronise() -> None:
@@ -153,14 +153,14 @@ def _reader(traced: _Traced, meter: Meter, budget_s: float) -> KeyReader:
     if meter.shortest_window_s == 0.0:
         return InPlaceReader(meter, synchronise)
     if traced.chosen is None:
-        traced.chosen = _dearest(traced, int(budget_s / seconds_per_key(meter)))
+        traced.chosen = dearest(_costs(traced), int(budget_s / seconds_per_key(meter)))
     return LoopReader(meter, synchronise, budget_s=budget_s, chosen=traced.chosen)
 
 
-def _dearest(traced: _Traced, count: int) -> Collection[KeyId]:
-    """The keys on which the step spends most of its time, or moves most bytes if no timeline was taken."""
+def _costs(traced: _Traced) -> Iterator[tuple[KeyId, float]]:
+    """What is known of each operator's cost: its time, or the bytes it moves if no timeline was taken."""
     durations_s = traced.timeline.durations_s
-    cost: defaultdict[KeyId, float] = defaultdict(float)
     for operator in traced.operators:
-        cost[operator.key_id] += durations_s.get(operator.op_id, 0.0) if durations_s else operator.bytes_moved
-    return frozenset(sorted(cost, key=lambda key_id: (-cost[key_id], key_id))[:count])
+        if operator.effect not in NOT_REPEATED:
+            duration_s = durations_s.get(operator.op_id, 0.0)
+            yield operator.key_id, duration_s if durations_s else operator.bytes_moved

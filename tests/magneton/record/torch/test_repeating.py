@@ -62,6 +62,7 @@ def test_restoring_puts_back_what_one_execution_changed():
     [
         (aten.view.default, (torch.zeros(4), [2, 2]), "view"),
         (aten.reshape.default, (torch.zeros(2, 4), [8]), "view"),
+        (aten._unsafe_view.default, (torch.zeros(2, 4), [8]), "view"),
         (aten._local_scalar_dense.default, (torch.zeros(1),), "sync"),
         (aten.nonzero.default, (torch.zeros(4),), "sync"),
         (aten.resize_.default, (torch.zeros(4), [2]), "shape or storage"),

@@ -14,7 +14,7 @@ from magneton.meters.meter import Reading
 from magneton.profile.model import KeyId, ReplayReading
 from magneton.record.torch.in_place import InPlaceReader
 from magneton.record.torch.keys import operator_key
-from magneton.record.torch.looping import OUT_OF_TIME, LoopReader
+from magneton.record.torch.looping import OUT_OF_TIME, LoopReader, dearest
 from magneton.record.torch.replay import KeyReader, ReplayMode
 
 aten = torch.ops.aten
@@ -220,6 +220,15 @@ def test_keys_that_are_not_worth_the_time_or_come_too_late_are_skipped():
     hurried, rows = Prices().read(step, budget_s=4.0)
     assert [row.key_id for row in rows] == [KeyId(0)]
     assert hurried.skipped() == {KeyId(1): OUT_OF_TIME}
+
+
+def test_time_goes_to_the_keys_that_cost_most_over_all_their_executions():
+    often, heavy, cheap = KeyId(0), KeyId(1), KeyId(2)
+    costs = [(cheap, 1.0), *((often, 2.0) for _ in range(4)), (heavy, 7.0)]
+    assert dearest(costs, 1) == {often}
+    assert dearest(costs, 2) == {often, heavy}
+    assert dearest(costs, 0) == frozenset()
+    assert dearest(costs, 9) == {often, heavy, cheap}
 
 
 def test_a_window_that_stays_too_short_is_no_reading():

@@ -1,0 +1,184 @@
+"""The passes over one real module, down to the profile that a reader gets."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch_steps import ClockMeter, FunctionSystem
+
+from magneton.profile.model import ReplayReading
+from magneton.record.journal import Journal
+from magneton.record.torch.tracer import TorchTracer
+from magneton.workload import CALL
+
+
+class Decoder(nn.Module):
+    """One attention layer that writes a cache in place, and dropout, which draws."""
+
+    keys: torch.Tensor
+    place: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.project = nn.Linear(16, 48)
+        self.out = nn.Linear(16, 16)
+        self.register_buffer("keys", torch.zeros(2, 8, 16))
+        self.register_buffer("place", torch.tensor([3]))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q, k, v = self.project(x).chunk(3, dim=-1)
+        self.keys.index_copy_(1, self.place, k)
+        scores = (q @ self.keys.transpose(1, 2)).softmax(-1)
+        mixed = scores @ self.keys + v
+        return nn.functional.dropout(self.out(mixed).add_(x), 0.1, training=True)
+
+
+class Decoding(FunctionSystem):
+    """Two steps of decoding from the same cache and seed each time."""
+
+    def __init__(self) -> None:
+        self.model = Decoder()
+        self.x = torch.randn(2, 1, 16)
+        super().__init__(self._decode, before=self._restart, roots={"": self.model, "input": {"x": self.x}})
+
+    def _restart(self) -> None:
+        self.model.keys.zero_()
+        torch.manual_seed(7)
+
+    @torch.no_grad()
+    def _decode(self) -> Mapping[str, Any]:
+        first = self.model(self.x)
+        return {"y": self.model(first)}
+
+
+def rows(folder: Path, table: str) -> list[dict[str, Any]]:
+    path = folder / f"{table}.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+Recorded = tuple[TorchTracer, Decoding, Journal]
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Recorded:
+    tracer, system, journal = TorchTracer(), Decoding(), Journal(tmp_path)
+    tracer.trace(system, CALL, journal)
+    return tracer, system, journal
+
+
+def replayed(recorded: Recorded, meter: ClockMeter, *, budget_s: float = 60.0) -> Path:
+    tracer, system, journal = recorded
+    tracer.replay(system, CALL, 0, meter, journal, budget_s)
+    return journal.folder
+
+
+def test_tracing_leaves_the_tables_and_the_declared_outputs(recorded: Recorded):
+    _, system, journal = recorded
+    operators = rows(journal.folder, "operators")
+    assert {row["op_id"] for row in operators} == set(range(len(operators)))
+    assert len(rows(journal.folder, "values")) == len(rows(journal.folder, "sketches"))
+    assert {row["key_id"] for row in rows(journal.folder, "keys")} == {row["key_id"] for row in operators}
+    assert (journal.folder / "outputs" / f"{CALL}.y.npy").exists()
+    assert rows(journal.folder, "doubts") == []
+    assert system.calls == ["rewind", "step"] * 3
+
+
+@pytest.mark.parametrize("shortest_window_s", [0.0, 1e-4])
+def test_replay_meets_every_key_that_was_traced(recorded: Recorded, shortest_window_s: float):
+    folder = replayed(recorded, ClockMeter(shortest_window_s=shortest_window_s))
+    keys = {row["key_id"]: row["skipped"] for row in rows(folder, "keys")}
+    read = {row["key_id"] for row in rows(folder, "replays")}
+    assert read | {key_id for key_id, skipped in keys.items() if skipped} == set(keys)
+    assert read.isdisjoint(key_id for key_id, skipped in keys.items() if skipped)
+    assert rows(folder, "doubts") == []
+
+
+def test_in_place_the_executions_of_all_keys_are_those_of_the_step(recorded: Recorded):
+    folder = replayed(recorded, ClockMeter())
+    readings = rows(folder, "replays")
+    assert sum(row["executions"] for row in readings) == len(rows(folder, "operators"))
+    assert [row["skipped"] for row in rows(folder, "keys")] == [None] * len(readings)
+
+
+def test_a_coarse_meter_skips_views_and_says_so_once(recorded: Recorded):
+    meter = ClockMeter(shortest_window_s=1e-4)
+    replayed(recorded, meter)
+    folder = replayed(recorded, meter)
+    reasons = [row["skipped"] for row in rows(folder, "keys") if row["skipped"]]
+    assert set(reasons) == {"view: moves nothing"}
+    marked = [row["key_id"] for row in rows(folder, "keys") if row["skipped"]]
+    assert len(marked) == len(set(marked))
+
+
+@pytest.mark.parametrize("timed", [False, True])
+def test_with_time_for_one_key_the_others_are_skipped_in_every_round(recorded: Recorded, timed: bool):
+    tracer, system, journal = recorded
+    if timed:
+        tracer.timeline(system, CALL, 2, 0, ClockMeter(), journal)
+    replayed(recorded, ClockMeter(shortest_window_s=0.05), budget_s=0.1)
+    folder = replayed(recorded, ClockMeter(shortest_window_s=0.05), budget_s=0.1)
+    read = {row["key_id"] for row in rows(folder, "replays")}
+    assert len(read) <= 1
+    late = {row["key_id"] for row in rows(folder, "keys") if row["skipped"] == "time budget"}
+    assert late and read.isdisjoint(late)
+
+
+def test_a_key_read_in_a_later_round_is_no_longer_skipped(recorded: Recorded):
+    tracer, system, journal = recorded
+    meter = ClockMeter(shortest_window_s=1e-4)
+    tracer.replay(system, CALL, 0, meter, journal, 0.0)
+    assert rows(journal.folder, "replays") == []
+    folder = replayed(recorded, ClockMeter())  # a meter that has time for all
+    latest = {row["key_id"]: row["skipped"] for row in rows(folder, "keys")}
+    assert set(latest.values()) == {None}
+
+
+def test_the_timeline_reads_a_block_and_times_the_operators(recorded: Recorded):
+    tracer, system, journal = recorded
+    reading = tracer.timeline(system, CALL, 3, 2, ClockMeter(), journal)
+    assert (reading.pass_, reading.steps, reading.round) == ("timeline", 3, 2)
+    timed = {row["op_id"] for row in rows(journal.folder, "durations")}
+    assert timed == {row["op_id"] for row in rows(journal.folder, "operators")}
+
+
+def doubts_of(work: Callable[[], Mapping[str, Any]], folder: Path) -> list[str]:
+    tracer, system, journal = TorchTracer(), FunctionSystem(work), Journal(folder)
+    tracer.trace(system, CALL, journal)
+    tracer.replay(system, CALL, 0, ClockMeter(), journal, 1.0)
+    return [row["kind"] for row in rows(folder, "doubts")]
+
+
+def test_a_step_that_computes_something_else_each_time_is_doubted(tmp_path: Path):
+    calls: list[int] = []
+
+    def work() -> Mapping[str, Any]:
+        calls.append(1)
+        return {"y": torch.ones(3) * float(len(calls))}
+
+    kinds = doubts_of(work, tmp_path)
+    assert kinds == ["passes-disagree", "passes-disagree", "replay-deviates"]
+
+
+def test_nan_equals_nan_between_passes(tmp_path: Path):
+    assert doubts_of(lambda: {"y": torch.zeros(2) / 0, "n": torch.arange(2)}, tmp_path) == []
+
+
+def test_outputs_that_appear_in_one_pass_only_are_doubted(tmp_path: Path):
+    names = iter(["a", "b", "c", "d"])
+    kinds = doubts_of(lambda: {next(names): torch.zeros(2)}, tmp_path)
+    assert kinds == ["passes-disagree", "passes-disagree"]
+
+
+def test_in_place_energies_add_up_to_no_more_than_the_window_around_them(recorded: Recorded):
+    """What is attributed to keys is a part of what one meter saw around the whole replay."""
+    tracer, system, journal = recorded
+    meter = ClockMeter()
+    tracer.replay(system, CALL, 0, meter, journal, 60.0)
+    readings = [ReplayReading(**row) for row in rows(journal.folder, "replays")]
+    attributed_j = sum((row.energy_j or 0.0) * row.executions for row in readings)
+    assert 0 < attributed_j <= sum(window.energy_j or 0.0 for window in meter.windows) + 1e-12
