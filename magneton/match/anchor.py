@@ -1,6 +1,7 @@
 """Anchors: what is known to be the same on both sides."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from magneton.match.classes import Classes
 from magneton.match.model import Evidence
@@ -15,9 +16,8 @@ class Side:
     classes: Classes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spot:
-    """One generation of one class."""
+class Spot(NamedTuple):
+    """One generation of one class. A tuple, for it is hashed more often than anything else here."""
 
     which: int
     generation: int

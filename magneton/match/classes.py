@@ -68,14 +68,16 @@ def _equal_values(sketches: Sketches, rows: Rows) -> list[tuple[int, int]]:
     new_run = np.ones(len(rows), dtype=np.bool_)
     new_run[1:] = np.any(np.diff(keys[order], axis=0) != 0, axis=1)
     new_run[1:] |= np.diff(sorted_rms) > SAME_SIDE * sorted_rms[1:]
-    starts = np.flatnonzero(new_run)
+    run, values = np.cumsum(new_run), rows[order]
     equal: list[tuple[int, int]] = []
-    for start, end in zip(starts, [*starts[1:], len(rows)], strict=True):
-        run = rows[order[start:end]]
-        while len(run) > 1:
-            close = distances(sketches, np.full(len(run) - 1, run[0]), sketches, run[1:]) <= SAME_SIDE
-            equal += [(int(run[0]), int(other)) for other in run[1:][close]]
-            run = run[1:][~close]
+    while len(values):
+        # The first of each run stands for it; what is not equal to it forms the runs of the next turn.
+        first = np.flatnonzero(np.diff(run, prepend=-1))
+        stands = np.repeat(values[first], np.diff(np.append(first, len(run))))
+        others = np.flatnonzero(stands != values)
+        close = distances(sketches, stands[others], sketches, values[others]) <= SAME_SIDE
+        equal += zip(stands[others[close]].tolist(), values[others[close]].tolist(), strict=True)
+        run, values = run[others[~close]], values[others[~close]]
     return equal
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from magneton.match.anchor import Anchor, Side, Spot
-from magneton.match.distance import FEWEST_SHARED, ordinary, threshold
-from magneton.match.marks import Near, mark, nearest, spots_of
+from magneton.match.distance import FEWEST_SHARED, SAME_SIDE, ordinary, threshold
+from magneton.match.marks import Marks, Near, mark, nearest, spots_of
 from magneton.profile.sketches import FREQUENCIES, Sketches
 
 MOST_SIBLINGS = 12
@@ -52,6 +52,61 @@ def find_parts(
         if best[0] <= limit:
             return best[1], best[0]
     return None
+
+
+def find_padded(
+    whole_sketches: Sketches, whole: int, part_sketches: Sketches, parts: Sequence[int]
+) -> tuple[int, float] | None:
+    """The one of ``parts`` of which ``whole`` is a copy in a larger room of zeros (a cache)."""
+    for part in parts:
+        rows = np.array([part], dtype=np.int64)
+        zeros = int(whole_sketches.count[whole] - part_sketches.count[part])
+        limit = float(threshold(part_sketches.count[rows])[0])
+        off = _sum_distance(whole_sketches, whole, part_sketches, rows, zeros=zeros)
+        if zeros > 0 and off <= limit:
+            return part, off
+    return None
+
+
+def concatenations(sides: Sequence[Side], marks: Sequence[Marks]) -> dict[int, frozenset[int]]:
+    """Anchors that are made of other anchors, with the smallest ones they are made of.
+
+    Reading all of the parts is reading the whole: the halves of a head, a cache of what was there and
+    what is new.
+    """
+    parts: dict[int, tuple[int, ...]] = {}
+    for side, marked in zip(sides, marks, strict=True):
+        for read, written in zip(side.wiring.inputs, side.wiring.outputs, strict=True):
+            if len(written) == 1 and len(read) > 1:
+                _note_parts(side, marked, written[0], read, parts)
+            elif len(read) == 1 and len(written) > 1:
+                _note_parts(side, marked, read[0], written, parts)
+    atoms: dict[int, frozenset[int]] = {}
+
+    def resolve(anchor: int, above: frozenset[int]) -> frozenset[int]:
+        if anchor not in parts or anchor in above:
+            return frozenset((anchor,))
+        if anchor not in atoms:
+            deeper = (resolve(part, above | {anchor}) for part in parts[anchor])
+            atoms[anchor] = frozenset().union(*deeper)
+        return atoms[anchor]
+
+    for anchor in sorted(parts):
+        resolve(anchor, frozenset())
+    return atoms
+
+
+def _note_parts(
+    side: Side, marks: Marks, whole: int, parts: Sequence[int], found: dict[int, tuple[int, ...]]
+) -> None:
+    sketches, anchor = side.wiring.profile.sketches, marks.anchor
+    if whole not in anchor or anchor[whole] in found or any(part not in anchor for part in parts):
+        return
+    rows = np.array(parts, dtype=np.int64)
+    if int(sketches.count[rows].sum()) != int(sketches.count[whole]):
+        return
+    if _sum_distance(sketches, whole, sketches, rows) <= SAME_SIDE:
+        found[anchor[whole]] = tuple(anchor[part] for part in parts)
 
 
 def _carries_data(side: Side, spots: Sequence[Spot]) -> bool:
@@ -112,9 +167,14 @@ def _composites(
 
 
 def _sum_distance(
-    whole_sketches: Sketches, whole: int, part_sketches: Sketches, parts: NDArray[np.int64]
+    whole_sketches: Sketches,
+    whole: int,
+    part_sketches: Sketches,
+    parts: NDArray[np.int64],
+    *,
+    zeros: int = 0,
 ) -> float:
-    """Largest difference of mean features between ``whole`` and the sum of ``parts``, or of the rms."""
+    """Largest difference of mean features between ``whole`` and ``parts`` with ``zeros``, or of the rms."""
     row = np.array([whole], dtype=np.int64)
     apart = ("pos_inf", "neg_inf", "nan", "huge")
     if any(getattr(part_sketches, c)[parts].sum() != getattr(whole_sketches, c)[whole] for c in apart):
@@ -128,9 +188,11 @@ def _sum_distance(
     for part, first in zip(parts, firsts[1:], strict=True):
         cos -= part_sketches.cos_sum[part, low - first : high - first]
         sin -= part_sketches.sin_sum[part, low - first : high - first]
-    size = float(max(int(ordinary(whole_sketches, row)[0]), 1))
+    cos -= zeros  # cos(0)
+    size = float(max(int(ordinary(whole_sketches, row)[0]) - zeros, 1))
     squares = float((ordinary(part_sketches, parts) * np.square(part_sketches.rms[parts])).sum())
-    rms, summed = float(whole_sketches.rms[whole]), float(np.sqrt(squares / size))
+    rms = float(whole_sketches.rms[whole]) * float(np.sqrt((size + zeros) / size))
+    summed = float(np.sqrt(squares / size))
     relative = abs(rms - summed) / max(rms, summed, float(np.finfo(np.float64).tiny))
     return max(float(np.max(np.hypot(cos, sin))) / size, relative)
 

@@ -8,7 +8,9 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from magneton.match.anchor import Side
+from magneton.match.composites import concatenations
 from magneton.match.marks import Marks
+from magneton.match.memory import read_beneath
 from magneton.match.reach import SINK, Reach
 from magneton.match.unions import Unions
 
@@ -26,13 +28,15 @@ class Laid:
 
 def consumed(laid: Laid, groups: Unions) -> dict[int, set[int]]:
     """Anchors that each region reads and does not compute itself."""
+    anchor = laid.marks.anchor
+    beneath = read_beneath(laid.side, anchor)
     read: dict[int, set[int]] = {}
     for at, region in enumerate(laid.reach.region):
         found = read.setdefault(region, set())
-        for value in laid.side.wiring.inputs[at]:
-            anchor = laid.marks.anchor.get(value)
-            if anchor is not None and groups.find(anchor) != region:
-                found.add(anchor)
+        found.update(anchor[value] for value in laid.side.wiring.inputs[at] if value in anchor)
+        found.update(beneath.get(at, ()))
+    for region, found in read.items():
+        found.difference_update([index for index in found if groups.find(index) == region])
     return read
 
 
@@ -78,28 +82,39 @@ def cycles(links: Iterable[tuple[int, int]]) -> list[list[int]]:
 
 
 def repair(baseline: Laid, candidate: Laid, groups: Unions) -> bool:
-    """Merge each pair of regions whose sides consume differently with the producers of the difference.
+    """Merge each pair of regions whose sides consume differently with what makes the difference.
 
-    False when nothing had to be merged. A merge takes along what lies between, or is not made where
-    that is too much.
+    Where only one side reads ``d``, the other may read it through ``e``, which is computed from ``d`` on
+    the way: then ``e`` joins. Else the producer of ``d`` does. A merge takes along what lies between, or
+    is not made where that is too much. False when nothing had to be merged.
     """
-    read_x, read_y = consumed(baseline, groups), consumed(candidate, groups)
-    computed = set(baseline.reach.region) & set(candidate.reach.region)
+    reads = consumed(baseline, groups), consumed(candidate, groups)
+    atoms = concatenations((baseline.side, candidate.side), (baseline.marks, candidate.marks))
+    computed = {r for r in set(baseline.reach.region) & set(candidate.reach.region) if r >= 0}
     successors: dict[int, list[int]] = {}
     for x, y in sorted(both_edges(baseline, candidate)):
         successors.setdefault(x, []).append(y)
     before = groups.merges
     for region in sorted(computed):
-        if region < 0:
-            continue
-        groups_x = {groups.find(anchor) for anchor in read_x[region]}
-        groups_y = {groups.find(anchor) for anchor in read_y[region]}
-        for other in sorted((groups_x ^ groups_y) & computed):
-            between = _between(successors, other, region)
-            if between is not None and all(group >= 0 for group in between):
-                for group in (*between, other):
-                    groups.union(region, group)
+        there = [_group_atoms(read[region], atoms, groups) - {region} for read in reads]
+        for only, read in ((there[0] - there[1], reads[1]), (there[1] - there[0], reads[0])):
+            direct = sorted({groups.find(anchor) for anchor in read[region]} & computed)
+            for missing in sorted(only):
+                through = [g for g in direct if missing in _group_atoms(read[g], atoms, groups)]
+                for other in through[:1] or sorted({missing} & computed):
+                    _join(groups, successors, other, region)
     return groups.merges != before
+
+
+def _group_atoms(anchors: Iterable[int], atoms: Mapping[int, frozenset[int]], groups: Unions) -> set[int]:
+    return {groups.find(atom) for anchor in anchors for atom in atoms.get(anchor, (anchor,))}
+
+
+def _join(groups: Unions, successors: Mapping[int, Sequence[int]], other: int, region: int) -> None:
+    between = _between(successors, other, region)
+    if between is not None and all(group >= 0 for group in between):
+        for group in (*between, other):
+            groups.union(region, group)
 
 
 def _between(successors: Mapping[int, Sequence[int]], start: int, end: int) -> set[int] | None:

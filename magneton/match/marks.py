@@ -56,7 +56,8 @@ def nearest(side: Side, marks: Marks, counts: Callable[[int], bool]) -> dict[int
             found = None if found is None or other is None else found | other
         if found is not None and len(found) > CROWD:
             found = None
-        near.update((value, found) for value in written)
+        for value in written:
+            near[value] = found
     return near
 
 

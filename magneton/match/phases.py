@@ -15,7 +15,7 @@ from magneton.match.frontier import Laid, both_edges, cycles, repair
 from magneton.match.marks import mark, spots_of
 from magneton.match.model import Evidence
 from magneton.match.pairing import pair_values
-from magneton.match.parameters import split_sources
+from magneton.match.parameters import pair_sources
 from magneton.match.reach import SINK, settle
 from magneton.match.unions import Unions
 from magneton.match.wiring import Wiring
@@ -54,10 +54,10 @@ def align(baseline: Wiring, candidate: Wiring) -> Alignment:
         anchors = _without_weakest(anchors, groups, knots)
         groups = _glued_composites(sides, anchors)
     laid = _without_circles(sides, anchors, groups)
-    splits = split_sources(*laid)
-    for _ in splits:
+    sources = pair_sources(*laid)
+    for _ in sources:
         groups.add()
-    anchors += splits
+    anchors += sources
     spots_x, spots_y = spots_of(anchors)
     return Alignment(
         anchors=anchors,

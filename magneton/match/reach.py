@@ -7,8 +7,9 @@ group of the anchors that its results reach first. An operator that reaches seve
 - becomes shared, if all it depends on are buffers, constants and integer inputs (masks, RoPE tables);
 - belongs to the first of them otherwise.
 
-What only lays out an anchored value anew (views; copies too) belongs to its one consumer, or to the
-producer where there are several. Operators whose results reach no anchor are sinks.
+What only lays out an anchored value anew (views; copies too) belongs to its one consumer. Where there
+are several it belongs to the producer, or, if it writes into memory that was there (a cache), to the
+first of them. Operators whose results reach no anchor are sinks.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from magneton.match.anchor import Side
 from magneton.match.marks import Marks
 from magneton.match.unions import Unions
+from magneton.match.wiring import Wiring
 
 SINK = -1
 MOST_GLUED = 8  # operators that reach more groups than this do not glue them
@@ -52,8 +54,8 @@ def settle(sides: tuple[Side, Side], marks: tuple[Marks, Marks], groups: Unions)
                 )
             return memo[key]
 
-        baseline = _sweep(sides[0], marks[0], groups, places[0], ordered)
-        candidate = _sweep(sides[1], marks[1], groups, places[1], ordered)
+        baseline = _Sweep(sides[0], marks[0], groups, places[0], ordered).run()
+        candidate = _Sweep(sides[1], marks[1], groups, places[1], ordered).run()
         if groups.merges == merges:
             return baseline, candidate
 
@@ -68,44 +70,70 @@ def _places(side: Side, marks: Marks, groups: Unions) -> dict[int, list[int]]:
     return places
 
 
-def _sweep(side: Side, marks: Marks, groups: Unions, places: dict[int, list[int]], ordered: Ordered) -> Reach:
-    wiring = side.wiring
-    region = [SINK] * len(wiring.operators)
-    shared = Unions(0)
+class _Sweep:
+    """One walk backwards over one side. Every reader of a value is assigned before its producer."""
 
-    def current(assigned: int) -> int:
+    def __init__(
+        self, side: Side, marks: Marks, groups: Unions, places: dict[int, list[int]], ordered: Ordered
+    ) -> None:
+        self._wiring = side.wiring
+        self._marks = marks
+        self._groups = groups
+        self._places = places
+        self._ordered = ordered
+        self._shared = Unions(0)
+        self._region = [SINK] * len(side.wiring.operators)
+
+    def run(self) -> Reach:
+        for at in reversed(range(len(self._region))):
+            self._region[at] = self._assign(at)
+        return Reach(region=tuple(map(self._current, self._region)))
+
+    def _assign(self, at: int) -> int:
+        wiring, anchor = self._wiring, self._marks.anchor
+        written = wiring.outputs[at]
+        produced = {self._groups.find(anchor[v]) for v in written if v in self._marks.roots}
+        if produced:
+            return _glue(self._groups, produced)
+        readers = (c for v in written for c in wiring.consumers.get(v, ()))
+        targets = {self._current(self._region[c]) for c in readers} - {SINK}
+        own = next((self._groups.find(anchor[v]) for v in written if v in anchor), SINK)
+        if own in self._places and (len(targets) != 1 or not _only_lays_out(self._wiring, self._marks, at)):
+            written_for = sorted(target for target in targets if target >= 0)
+            return self._first(written_for) if wiring.operators[at].mutated and written_for else own
+        return self._resolve(targets, all(v in wiring.static for v in written))
+
+    def _current(self, assigned: int) -> int:
         if assigned >= 0:
-            return groups.find(assigned)
-        return assigned if assigned == SINK else -2 - shared.find(-2 - assigned)
+            return self._groups.find(assigned)
+        return assigned if assigned == SINK else -2 - self._shared.find(-2 - assigned)
 
-    def resolve(targets: set[int], static: bool) -> int:
-        if not targets:
-            return SINK
-        if len(targets) == 1:
-            return next(iter(targets))
+    def _resolve(self, targets: set[int], static: bool) -> int:
+        if len(targets) < 2:
+            return next(iter(targets), SINK)
         if static or min(targets) < SINK:
-            whole = shared.add()
+            whole = self._shared.add()
             for target in targets:
                 if target < SINK:
-                    whole = shared.union(whole, -2 - target)
+                    whole = self._shared.union(whole, -2 - target)
             return -2 - whole
-        if ordered(sorted(targets)):
-            return min(targets, key=lambda group: min(places.get(group, [len(region)])))
-        return _glue(groups, targets)
+        if self._ordered(sorted(targets)):
+            return self._first(sorted(targets))
+        return _glue(self._groups, targets)
 
-    for at in reversed(range(len(region))):
-        written = wiring.outputs[at]
-        produced = {groups.find(marks.anchor[v]) for v in written if v in marks.roots}
-        if produced:
-            region[at] = _glue(groups, produced)
-            continue
-        targets = {current(region[c]) for v in written for c in wiring.consumers.get(v, ())} - {SINK}
-        own = next((groups.find(marks.anchor[v]) for v in written if v in marks.anchor), SINK)
-        if own in places and (len(set(wiring.inputs[at])) > 1 or len(targets) != 1):
-            region[at] = own
-        else:
-            region[at] = resolve(targets, all(v in wiring.static for v in written))
-    return Reach(region=tuple(map(current, region)))
+    def _first(self, targets: Sequence[int]) -> int:
+        return min(targets, key=lambda group: min(self._places.get(group, [len(self._region)])))
+
+
+def _only_lays_out(wiring: Wiring, marks: Marks, at: int) -> bool:
+    """Whether an operator makes of an anchored value that value again, from nothing else.
+
+    What was in the memory before it was overwritten does not count.
+    """
+    values, written = wiring.profile.values, wiring.outputs[at]
+    anchors = {marks.anchor[v] for v in written if v in marks.anchor}
+    memory = {values[v].storage_id for v in written}
+    return all(marks.anchor.get(v) in anchors or values[v].storage_id in memory for v in wiring.inputs[at])
 
 
 def _glue(groups: Unions, targets: set[int]) -> int:

@@ -6,6 +6,7 @@ Nothing here depends on how ids were given: values are ranked by when they first
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from magneton.match.distance import anchors
 from magneton.profile.model import Operator, Profile, Value
 from magneton.workload import Phase
 
@@ -14,7 +15,8 @@ from magneton.workload import Phase
 class Wiring:
     """Who produces and who reads each value of a phase.
 
-    ``static`` values depend on buffers, constants and integer inputs only: tables, masks, positions.
+    ``static`` values depend on settings only (buffers, constants, integer inputs, whatever holds few
+    different numbers): tables, masks, positions.
     ``values`` lists those that may be recognised: read before they are produced here (sources), or
     produced by an operator that gives them content, in order of appearance.
     """
@@ -48,7 +50,7 @@ def wire(profile: Profile, phase: Phase) -> Wiring:
         producer=producer,
         consumers=consumers,
         values=_recognisable(operators, inputs, outputs, producer, consumers),
-        static=_static(profile.values, inputs, outputs, producer),
+        static=_static(profile, inputs, outputs, producer),
     )
 
 
@@ -67,29 +69,33 @@ def _recognisable(
     """Leaves out what memory happened to hold, and what an operator returns beside what is used of it."""
     found: dict[int, None] = {}
     for op, read, written in zip(operators, inputs, outputs, strict=True):
-        found.update(dict.fromkeys(value for value in read if value not in producer))
-        if op.effect == "alloc":
-            continue
-        used = [value for value in written if value in consumers]
-        found.update(dict.fromkeys(used or written))
+        new = [value for value in read if value not in producer]
+        if op.effect != "alloc":
+            new += [value for value in written if value in consumers] or written
+        for value in new:
+            found[value] = None
     return tuple(found)
 
 
 def _static(
-    values: Sequence[Value],
+    profile: Profile,
     inputs: Sequence[Sequence[int]],
     outputs: Sequence[Sequence[int]],
     producer: Mapping[int, int],
 ) -> frozenset[int]:
+    tells_much = anchors(profile.sketches)
     static: set[int] = set()
     for read, written in zip(inputs, outputs, strict=True):
-        static.update(v for v in read if v not in producer and _is_setting(values[v]))
+        static.update(
+            v for v in read if v not in producer and _is_setting(profile.values[v], bool(tells_much[v]))
+        )
         if all(v in static for v in read):
             static.update(written)
     return frozenset(static)
 
 
-def _is_setting(value: Value) -> bool:
-    if value.role == "input":
+def _is_setting(value: Value, tells_much: bool) -> bool:
+    """A parameter or an input with few different numbers is a mask or a scale, whatever its role."""
+    if value.role == "input" and tells_much:
         return not value.dtype.startswith(("float", "bfloat", "complex"))
-    return value.role in ("buffer", "constant")
+    return value.role in ("buffer", "constant") or (value.role != "activation" and not tells_much)
