@@ -73,8 +73,8 @@ def _model_of(name: str) -> tuple[str, str | None]:
 def plan_of(settings: Settings) -> RecordPlan:
     """How often to measure, and how long a worker may stay silent."""
     plan = RecordPlan()
-    if settings.rounds is not None:
-        plan = replace(plan, rounds=settings.rounds, replay_rounds=min(plan.replay_rounds, settings.rounds))
+    rounds = settings.rounds or plan.rounds
+    plan = replace(plan, rounds=rounds, replay_rounds=rounds)
     if settings.timeout_s is not None:
         limit_s = settings.timeout_s
         timeouts = Timeouts(prepare_s=limit_s, trace_s=limit_s, block_s=limit_s, replay_s=limit_s)

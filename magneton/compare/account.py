@@ -31,6 +31,7 @@ class Entry:
 
     row: Row
     estimate: RatioEstimate | None = None
+    least: float = 0.0  # the lower end of what the only side, or the costly one, spends, by noise alone
 
 
 def phase_totals(baseline: Ledger, candidate: Ledger, phase: Phase, *, paired: bool) -> PhaseTotals:
@@ -87,9 +88,14 @@ def _region_entries(
                 paired=paired,
                 provenance=baseline.provenance,
             )
+            least = [
+                ledger.least([op for part in parts for op in part])
+                for ledger, parts in ((baseline, one), (candidate, other))
+            ]
             sides = baseline.side(_filled(one), phase), candidate.side(_filled(other), phase)
             yield Entry(
                 estimate=estimate,
+                least=max(least),
                 row=Row(
                     kind="region",
                     phase=phase,
@@ -131,6 +137,7 @@ def _leftover_entries(side: Side, ledger: Ledger, leftovers: Sequence[Leftover])
         cost = ledger.side(repetitions, phase)
         sign = 1 if side == "candidate" else -1
         yield Entry(
+            least=ledger.least([op for repetition in repetitions for op in repetition]),
             row=Row(
                 kind="leftover",
                 phase=phase,
@@ -140,7 +147,7 @@ def _leftover_entries(side: Side, ledger: Ledger, leftovers: Sequence[Leftover])
                 ratio=None,
                 excess=None if cost.cost is None else sign * cost.cost.value,
                 reason=reason,
-            )
+            ),
         )
 
 
@@ -165,7 +172,7 @@ def _unread_side(ledger: Ledger, phase: Phase) -> SideCost | None:
     if not operators:
         return None
     return SideCost(
-        work=describe_work(ledger.profile, [operators], operators[0]),
+        work=describe_work(ledger.profile, [operators], ledger.weight),
         executions=len(operators),
         unread=len(operators),
         unread_s=ledger.timeline_s(operators),

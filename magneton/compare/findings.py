@@ -107,6 +107,8 @@ def _outcome(row: Row, clear: bool, total: PhaseTotals, criteria: Criteria) -> t
     possible = lean.cost.value * (upper - 1)
     if clear or upper <= 1 + criteria.threshold or possible < criteria.min_share * step:
         return None
+    if ratio.low > 1 + criteria.threshold:
+        return "unresolved", "the interval is clear of the threshold, but not for so many regions at once"
     return "unresolved", "the interval spans the threshold"
 
 
@@ -121,7 +123,7 @@ def _judge_one_sided(
             costly: Side = "candidate" if row.excess > 0 else "baseline"
             lean = sides_of(row, costly)[1]
             if lean.cost is not None and lean.cost.high == 0 and lean.unread == 0:
-                judged += _judge_excess(index, row, costly, totals[row.phase], criteria, elsewhere=0.0)
+                judged += _judge_excess(index, entry, costly, totals[row.phase], criteria, elsewhere=0.0)
     return judged
 
 
@@ -130,14 +132,14 @@ def _judge_leftovers(
 ) -> list[Judged]:
     """Work that only one side does, above what the other side left unmatched in the same phase."""
     judged: list[Judged] = []
-    leftovers = [(index, entry.row) for index, entry in enumerate(entries) if entry.row.kind == "leftover"]
+    leftovers = [(index, entry) for index, entry in enumerate(entries) if entry.row.kind == "leftover"]
     unmatched: dict[tuple[Phase, Side], float] = defaultdict(float)
-    for _, row in leftovers:
-        unmatched[row.phase, _only_side(row)] += abs(row.excess or 0.0)
-    for index, row in leftovers:
-        costly = _only_side(row)
-        elsewhere = unmatched[row.phase, "candidate" if costly == "baseline" else "baseline"]
-        judged += _judge_excess(index, row, costly, totals[row.phase], criteria, elsewhere=elsewhere)
+    for _, entry in leftovers:
+        unmatched[entry.row.phase, _only_side(entry.row)] += abs(entry.row.excess or 0.0)
+    for index, entry in leftovers:
+        phase, costly = entry.row.phase, _only_side(entry.row)
+        elsewhere = unmatched[phase, "candidate" if costly == "baseline" else "baseline"]
+        judged += _judge_excess(index, entry, costly, totals[phase], criteria, elsewhere=elsewhere)
     return judged
 
 
@@ -146,21 +148,18 @@ def _only_side(row: Row) -> Side:
 
 
 def _judge_excess(
-    index: int, row: Row, costly: Side, total: PhaseTotals, criteria: Criteria, *, elsewhere: float
+    index: int, entry: Entry, costly: Side, total: PhaseTotals, criteria: Criteria, *, elsewhere: float
 ) -> list[Judged]:
     """``elsewhere`` is what the other side spends on work without a partner: it may be this very work."""
-    cost, step = sides_of(row, costly)[0].cost, _step(total, costly)
+    cost, step = sides_of(entry.row, costly)[0].cost, _step(total, costly)
     if cost is None or step is None or cost.value < criteria.min_share * step:
         return []
-    sure = cost.low - elsewhere >= criteria.min_share * step
-    note = "" if sure else _why_unsure(cost, elsewhere)
-    return [Judged(row=index, outcome="waste" if sure else "unresolved", costly=costly, note=note)]
-
-
-def _why_unsure(cost: Quantity, elsewhere: float) -> str:
-    if elsewhere > 0:
-        return "the other side has work without a partner too, which may be the same work"
-    return "the interval spans the smallest share that counts"
+    note = ""
+    if entry.least < criteria.min_share * step:
+        note = "the interval spans the smallest share that counts"
+    elif entry.least - elsewhere < criteria.min_share * step:
+        note = "the other side has work without a partner too, which may be the same work"
+    return [Judged(row=index, outcome="unresolved" if note else "waste", costly=costly, note=note)]
 
 
 def _describe(
@@ -173,6 +172,8 @@ def _describe(
 ) -> Finding:
     wasteful, lean = sides_of(row, judgement.costly)
     kind, reason = classify(row, judgement.costly, causes, one_system=one_system)
+    if judgement.outcome == "unresolved":
+        kind, reason = "unclassified", "whether there is a difference is open"
     excess = abs(row.excess or 0.0)
     step = _step(totals[row.phase], judgement.costly)
     return Finding(

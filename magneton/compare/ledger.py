@@ -62,6 +62,11 @@ class Ledger:
         rounds = self.by_round(operators)
         return None if rounds is None else self._summary(rounds)
 
+    def least(self, operators: Sequence[OpId]) -> float:
+        """The lower end of their cost by its noise alone: in a share, the meter's scale cancels."""
+        rounds = self.by_round(operators)
+        return 0.0 if rounds is None else summarise(rounds.tolist(), self.provenance).low
+
     def side(self, repetitions: Repetitions, phase: Phase) -> SideCost:
         """These operators as one side of a row. A side that does nothing is known to cost nothing."""
         operators = [op for repetition in repetitions for op in repetition]
@@ -75,7 +80,7 @@ class Ledger:
         if cost is None and not gaps:  # views and allocations only, which the meter passed over
             cost = nothing
         return SideCost(
-            work=describe_work(self.profile, repetitions, self._costliest(operators)),
+            work=describe_work(self.profile, repetitions, self.weight),
             executions=len(operators),
             unread=len(gaps),
             unread_s=self.timeline_s(gaps),
@@ -90,9 +95,10 @@ class Ledger:
         known = [duration_s for duration_s in seen if duration_s is not None]
         return sum(known) if len(known) == len(seen) else None
 
-    def _costliest(self, operators: Sequence[OpId]) -> OpId:
-        known = self.profile.operators
-        return max(operators, key=lambda op: (np.nan_to_num(self.mean[op]), known[op].duration_s or 0.0, -op))
+    def weight(self, operator: OpId) -> tuple[float, float, int]:
+        """Larger for an operator that costs more, or where nothing was read lasts longer; the first wins ties."""
+        cost = float(np.nan_to_num(self.mean[operator]))
+        return cost, self.profile.operators[operator].duration_s or 0.0, -operator
 
     def _summary(self, readings: NDArray[np.float64]) -> Quantity | None:
         meter = self.profile.origin.meter

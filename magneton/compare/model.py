@@ -72,17 +72,19 @@ class ValuePlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Divergence:
-    """The first value, in order of execution, that the other side does not have, and its likely partner."""
+    """The first value, in order of execution, that is not what its like on the other side is."""
 
-    phase: Phase
-    baseline: ValuePlace | None
-    candidate: ValuePlace | None
-    text: str
+    text: str  # in what way
+    baseline: ValuePlace
+    candidate: ValuePlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SameWork:
-    """Whether the declared outputs agree. ``unchecked``: there was nothing to compare."""
+    """Whether the declared outputs agree. ``unchecked``: there was nothing to compare.
+
+    ``divergence`` is None where they agree, or where no value on the way tells the sides apart.
+    """
 
     status: Literal["same", "different", "unchecked"]
     tolerance: float
@@ -105,7 +107,7 @@ class PhaseTotals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What one side does in a row: its operators in order with their count in one repetition, and where.
+    """What one side does in a row: its operators, the costliest first, with their count in one repetition.
 
     ``chain`` is the costliest operator's stack, outermost first; ``source`` its innermost frame outside
     the framework: the line of user or framework code to look at.

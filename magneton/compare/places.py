@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from magneton.compare.model import ValuePlace, Work
 from magneton.profile.model import Frame, Operator, OpId, Profile, Stack, ValueId
@@ -15,11 +15,17 @@ _OWN = re.compile(r"(^|[/\\])magneton[/\\](record|worker|systems|meters)[/\\]")
 _NUMBER = re.compile(r"(?:(?<=\.)|^)([0-9]{1,9})(?=\.|$)")  # a path's part that is a number: a repeated layer
 
 
-def describe_work(profile: Profile, repetitions: Sequence[Sequence[OpId]], costliest: OpId) -> Work:
-    """The work of a row: ``repetitions`` hold equal operators each, one per repeated layer or step."""
+def describe_work(
+    profile: Profile, repetitions: Sequence[Sequence[OpId]], weight: Callable[[OpId], tuple[float, ...]]
+) -> Work:
+    """The work of a row: ``repetitions`` hold equal operators each, one per repeated layer or step.
+
+    ``weight`` is larger for an operator that costs more: the first line to look at.
+    """
     operators = profile.operators
-    names = Counter(operators[op].name for op in repetitions[0])
-    stack = profile.stacks[operators[costliest].stack_id]
+    costliest_first = sorted(repetitions[0], key=weight, reverse=True)
+    names = Counter(operators[op].name for op in costliest_first)
+    stack = profile.stacks[operators[costliest_first[0]].stack_id]
     return Work(
         operators=tuple(names.items()),
         module_path=merge_paths(_module(operators, repetition) for repetition in repetitions),

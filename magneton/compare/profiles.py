@@ -1,15 +1,21 @@
 """One comparison from beginning to end, without side effects."""
 
+from dataclasses import replace
+
 from magneton.compare.account import account, phase_totals
 from magneton.compare.comparability import check_comparable, differences, is_paired, notes
 from magneton.compare.findings import find
 from magneton.compare.ledger import Ledger
 from magneton.compare.model import Comparison, Criteria, Divergence, SideSummary
+from magneton.compare.places import place_value
 from magneton.compare.same_work import check_same_work
 from magneton.compare.verdict import decide
+from magneton.match.divergence import first_divergence
 from magneton.match.matching import match
 from magneton.match.model import Matching
 from magneton.profile.model import Profile
+
+_DIVERGES = {"values": "other numbers", "order": "the same numbers in another order"}
 
 
 def compare(
@@ -17,17 +23,14 @@ def compare(
     candidate: Profile,
     matching: Matching,
     criteria: Criteria,
-    *,
-    divergence: Divergence | None = None,
 ) -> Comparison:
     """What one side spends above the other on the same work.
 
-    ``divergence`` is where the values part, for a reader whose two sides turn out to differ. Raises
-    ``Incomparable`` where the profiles must not be compared.
+    Raises ``Incomparable`` where the profiles must not be compared.
     """
     check_comparable(baseline, candidate)
     paired = is_paired(baseline.origin, candidate.origin)
-    same_work = check_same_work(baseline, candidate, criteria.tolerance, divergence)
+    same_work = check_same_work(baseline, candidate, criteria.tolerance)
     ledgers = Ledger(baseline), Ledger(candidate)
     totals = tuple(phase_totals(*ledgers, phase, paired=paired) for phase in baseline.origin.workload.phases)
     entries = account(*ledgers, matching, paired=paired, confidence=criteria.confidence)
@@ -54,6 +57,25 @@ def compare(
 
 
 def compare_profiles(baseline: Profile, candidate: Profile, criteria: Criteria) -> Comparison:
-    """Match two profiles and compare them. What must not be compared is refused before it is matched."""
+    """Match two profiles and compare them; where they do other work, say where it begins to be another.
+
+    What must not be compared is refused before it is matched.
+    """
     check_comparable(baseline, candidate)
-    return compare(baseline, candidate, match(baseline, candidate), criteria)
+    matching = match(baseline, candidate)
+    comparison = compare(baseline, candidate, matching, criteria)
+    if comparison.verdict != "not the same work":
+        return comparison
+    divergence = _divergence(baseline, candidate, matching)
+    return replace(comparison, same_work=replace(comparison.same_work, divergence=divergence))
+
+
+def _divergence(baseline: Profile, candidate: Profile, matching: Matching) -> Divergence | None:
+    found = first_divergence(baseline, candidate, matching)
+    if found is None:
+        return None
+    return Divergence(
+        text=_DIVERGES[found.kind],
+        baseline=place_value(baseline, found.baseline.value_id),
+        candidate=place_value(candidate, found.candidate.value_id),
+    )

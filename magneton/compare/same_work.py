@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from magneton.compare.model import Divergence, OutputCheck, SameWork
+from magneton.compare.model import OutputCheck, SameWork
 from magneton.profile.model import Profile
 from magneton.workload import DType
 
@@ -18,16 +18,8 @@ TOLERANCES: dict[DType, float] = {"float32": 1e-4, "bfloat16": 5e-2, "float16": 
 SHOWN = 8  # differing places of an integer output
 
 
-def check_same_work(
-    baseline: Profile,
-    candidate: Profile,
-    tolerance: float | None = None,
-    divergence: Divergence | None = None,
-) -> SameWork:
-    """Compare outputs of equal names. ``tolerance`` is times the output's rms; by default, by the dtype.
-
-    ``divergence`` is kept where they differ: where outputs agree, values in between may well not.
-    """
+def check_same_work(baseline: Profile, candidate: Profile, tolerance: float | None = None) -> SameWork:
+    """Compare outputs of equal names. ``tolerance`` is times the output's rms; by default, by the dtype."""
     allowed = TOLERANCES[baseline.origin.workload.dtype] if tolerance is None else tolerance
     names = sorted({*baseline.outputs, *candidate.outputs})
     checks = tuple(
@@ -37,9 +29,7 @@ def check_same_work(
     if not checks:
         return SameWork(status="unchecked", tolerance=allowed, outputs=())
     agree = all(check.problem is None for check in checks)
-    if agree:
-        return SameWork(status="same", tolerance=allowed, outputs=checks)
-    return SameWork(status="different", tolerance=allowed, outputs=checks, divergence=divergence)
+    return SameWork(status="same" if agree else "different", tolerance=allowed, outputs=checks)
 
 
 def _check(

@@ -3,60 +3,74 @@
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
-from rich.table import Table
 
 from magneton.compare.model import Comparison, PhaseTotals, Row, SideCost
 from magneton.profile.origin import Unit
-from magneton.report.console import WIDE, figures_table, heading
+from magneton.report.console import Line, figures_table, heading
 from magneton.report.escape import visible
 from magneton.report.quantities import figure, quantity, ratio
-from magneton.report.work import one_side, operators_line, reason_line, row_title
+from magneton.report.work import row_title, work_line
+
+TITLE = 22  # what 80 columns leave beside the figures
 
 
 def print_totals(comparison: Comparison, console: Console) -> None:
     """The clean pass: what a whole step costs and how long it lasts."""
     name = "energy" if comparison.unit == "J" else "count"
-    rows: list[tuple[str, ...]] = []
+    lines: list[Line] = []
     for total in comparison.totals:
         phase = visible(total.phase, longest=30)
         costs = (quantity(cost, comparison.unit) for cost in (total.baseline_cost, total.candidate_cost))
-        rows.append((f"{phase} {name}", *costs, ratio(total.cost_ratio)))
+        lines.append(Line(cells=(f"{phase} {name}", *costs, ratio(total.cost_ratio))))
         durations = (quantity(each, "s") for each in (total.baseline_duration_s, total.candidate_duration_s))
-        rows.append((f"{phase} time", *durations, ratio(total.duration_ratio)))
-    columns = ("per step", "baseline", "candidate", "candidate / baseline")
-    console.print(figures_table(columns, rows, text=("per step",), width=console.width))
-    console.print()
+        lines.append(Line(cells=(f"{phase} time", *durations, ratio(total.duration_ratio))))
+    columns = ("per step", "baseline", "candidate", "ratio")
+    console.print(figures_table(columns, lines, width=console.width))
 
 
 def print_rows(comparison: Comparison, console: Console, top: int) -> None:
     """Where each phase's step goes, region by region; at most ``top`` regions, the rest summed."""
+    columns = ("work", "times", "baseline", "candidate", "excess", "ratio")
     for total in comparison.totals:
         rows = [row for row in comparison.rows if row.phase == total.phase]
         console.print(heading(f"Where a step of {visible(total.phase)} goes, by difference"))
         console.print()
-        console.print(_rows_table(rows, total, comparison.unit, console.width, top))
-        console.print()
+        lines = _lines(rows, total, comparison.unit, top, console.width - 80 + TITLE)
+        console.print(figures_table(columns, lines, width=console.width, total=True))
 
 
-def _rows_table(rows: Sequence[Row], total: PhaseTotals, unit: Unit, width: int, top: int) -> Table:
-    wide = width >= WIDE
-    columns = ("work", *(("operators",) if wide else ()), "times", "baseline", "candidate", "excess", "ratio")
+def _lines(rows: Sequence[Row], total: PhaseTotals, unit: Unit, top: int, longest: int) -> list[Line]:
     spends = [row for row in rows if row.kind in ("region", "leftover") and not _free(row)]
-    lines = [_cells(row, unit, wide=wide) for row in spends[:top]]
+    lines = [_line(row, unit, longest) for row in spends[:top]]
     if len(spends) > top:
-        lines.append(_rest(spends[top:], unit, wide=wide))
-    lines += [_cells(row, unit, wide=wide) for row in rows if row.kind in ("unread", "residual")]
-    lines.append(_whole(total, unit, wide=wide))
-    return figures_table(columns, lines, text=columns[: 2 if wide else 1], width=width, total=True)
+        lines.append(_rest(spends[top:], unit))
+    lines += [_line(row, unit, longest) for row in rows if row.kind in ("unread", "residual")]
+    return [*lines, _whole(total, unit)]
 
 
-def _whole(total: PhaseTotals, unit: Unit, *, wide: bool) -> list[str]:
+def _line(row: Row, unit: Unit, longest: int) -> Line:
+    times = {"region": str(row.repeats), "leftover": str(row.repeats), "unread": str(_executions(row))}
+    figures = (_cost(row.baseline, unit), _cost(row.candidate, unit), _signed(row.excess, unit))
+    return Line(
+        cells=(row_title(row, longest), times.get(row.kind, ""), *figures, ratio(row.ratio)),
+        below=work_line(row),
+    )
+
+
+def _whole(total: PhaseTotals, unit: Unit) -> Line:
     one, other = (
         None if cost is None else cost.value for cost in (total.baseline_cost, total.candidate_cost)
     )
     excess = None if one is None or other is None else other - one
     figures = (figure(one, unit), figure(other, unit), _signed(excess, unit), ratio(total.cost_ratio))
-    return ["whole step", *([""] if wide else []), "", *figures]
+    return Line(cells=("whole step", "", *figures))
+
+
+def _rest(rows: Sequence[Row], unit: Unit) -> Line:
+    """One line for the rows that are not shown, so that the lines still add up."""
+    sums = _sum(row.baseline for row in rows), _sum(row.candidate for row in rows)
+    excess = _signed(sum(row.excess or 0.0 for row in rows), unit)
+    return Line(cells=(f"{len(rows)} more rows", "", *(figure(each, unit) for each in sums), excess, ""))
 
 
 def _free(row: Row) -> bool:
@@ -65,39 +79,8 @@ def _free(row: Row) -> bool:
     return all(cost is not None and cost.value == 0 for cost in costs)
 
 
-def _cells(row: Row, unit: Unit, *, wide: bool) -> list[str]:
-    title = row_title(row, 40 if wide else 21)
-    work = one_side(row).work if row.kind != "residual" else None
-    operators = [operators_line(work) if work is not None else ""] if wide else []
-    if wide and row.reason is not None:
-        operators = [f"{operators[0]} ({reason_line(row)})"]
-    return [
-        title,
-        *operators,
-        str(row.repeats) if row.kind == "region" else str(_executions(row)) if row.kind == "unread" else "",
-        _cost(row.baseline, unit),
-        _cost(row.candidate, unit),
-        _signed(row.excess, unit),
-        ratio(row.ratio),
-    ]
-
-
 def _executions(row: Row) -> int:
     return sum(side.executions for side in (row.baseline, row.candidate) if side is not None)
-
-
-def _rest(rows: Sequence[Row], unit: Unit, *, wide: bool) -> list[str]:
-    """One line for the rows that are not shown, so that the lines still add up."""
-    excess = sum(row.excess or 0.0 for row in rows)
-    return [
-        f"{len(rows)} more rows",
-        *([""] if wide else []),
-        "",
-        figure(_sum(row.baseline for row in rows), unit),
-        figure(_sum(row.candidate for row in rows), unit),
-        _signed(excess, unit),
-        "",
-    ]
 
 
 def _sum(sides: Iterable[SideCost | None]) -> float:

@@ -1,15 +1,17 @@
 """Where reports are printed: no markup is parsed, and colour is for terminals only."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import IO
 
-from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 NARROWEST = 80
-WIDE = 120  # from here on, tables say more
+NARROWEST_TEXT = 8
+GAP = 2  # blanks between columns
 
 
 def console_for(stream: IO[str], width: int | None = None) -> Console:
@@ -30,35 +32,42 @@ def facts_table(rows: Sequence[tuple[str, Text | str]]) -> Table:
     return table
 
 
-def figures_table(
-    columns: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    text: Sequence[str],
-    width: int,
-    total: bool = False,
-) -> Table:
-    """Columns of figures stand to the right and are never cut; those of ``text`` share what is left.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One row of a table. ``below`` is a second line of text as wide as the console."""
 
-    ``total`` sets the last row apart: the others add up to it.
+    cells: tuple[str, ...]
+    below: str = ""
+
+
+def figures_table(columns: Sequence[str], lines: Sequence[Line], *, width: int, total: bool = False) -> Text:
+    """A column of text and columns of figures, which stand to the right and are never cut.
+
+    ``total`` sets the last line apart: the others add up to it.
     """
-    gap = 2 if width >= WIDE else 1
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, gap, 0, 0), show_edge=False)
-    longest = [max(len(row[k]) for row in (columns, *rows)) for k in range(len(columns))]
-    figures = sum(n for n, name in zip(longest, columns, strict=True) if name not in text)
-    between = (gap + 1) * (len(columns) - 1)  # the box adds a blank to the padding
-    rest = max((width - figures - between) // max(len(text), 1), 8)
-    for needed, name in zip(longest, columns, strict=True):
-        if name in text:
-            table.add_column(name, width=min(needed, rest), overflow="ellipsis", no_wrap=True)
-        else:
-            table.add_column(name, width=needed, justify="right", no_wrap=True)
-    for row in rows[:-1] if total else rows:
-        table.add_row(*row)
-    if total:
-        table.add_section()
-        table.add_row(*rows[-1], style="bold")
+    figures = [
+        max(cell_len(row[k]) for row in (columns, *(line.cells for line in lines)))
+        for k in range(len(columns))
+    ]
+    figures[0] = min(figures[0], max(width - sum(figures[1:]) - GAP * (len(columns) - 1), NARROWEST_TEXT))
+    rule = "─" * min(sum(figures) + GAP * (len(columns) - 1), width)
+    table = Text(f"{_row(columns, figures)}\n{rule}\n")
+    for number, line in enumerate(lines, start=1):
+        last = total and number == len(lines)
+        if last:
+            table.append(rule + "\n")
+        table.append(_row(line.cells, figures) + "\n", style="bold" if last else "")
+        if line.below:
+            table.append(
+                "    " + set_cell_size(line.below, min(cell_len(line.below), width - 4)) + "\n", style="dim"
+            )
     return table
+
+
+def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
+    text = set_cell_size(cells[0], widths[0])
+    figures = (" " * (size - cell_len(cell)) + cell for cell, size in zip(cells[1:], widths[1:], strict=True))
+    return (" " * GAP).join((text, *figures)).rstrip()
 
 
 def heading(text: str) -> Text:

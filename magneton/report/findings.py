@@ -1,29 +1,52 @@
 """One finding on one screen: what work, how often, how much, on which lines, and what may be behind it."""
 
+from collections.abc import Sequence
+
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
 from magneton.compare.model import Comparison, Difference, Finding, Row, SideCost, Work
-from magneton.report.console import facts_table
+from magneton.report.console import Line, facts_table, figures_table
 from magneton.report.escape import visible
 from magneton.report.origins import frame_text, short_file
-from magneton.report.quantities import figure, percent, quantity, ratio
-from magneton.report.work import module_line, one_side, operators_line, reason_line
+from magneton.report.quantities import figure, percent, ratio
+from magneton.report.work import module_line, one_side, operators_line, reason_line, row_title, work_line
 
 _STYLES = {"waste": "bold red", "trade-off": "bold yellow", "unresolved": "bold magenta"}
-CALLERS = 2
+CALLERS = 3
 CAUSES = 6  # settings listed with a finding
 
 
 def print_findings(comparison: Comparison, console: Console, top: int) -> None:
-    """The findings, at most ``top`` of them."""
-    for number, finding in enumerate(comparison.findings[:top], start=1):
+    """What is certain in full, what is open in a line each; at most ``top`` of either."""
+    certain = [finding for finding in comparison.findings if finding.outcome != "unresolved"]
+    for number, finding in enumerate(certain[:top], start=1):
         console.print(_finding(number, finding, comparison))
         console.print()
-    if len(comparison.findings) > top:
-        console.print(f"{len(comparison.findings) - top} more findings: --top shows them")
-        console.print()
+    if len(certain) > top:
+        console.print(f"{len(certain) - top} more findings: --top shows them\n")
+    unresolved = [finding for finding in comparison.findings if finding.outcome == "unresolved"]
+    if unresolved:
+        _print_unresolved(unresolved, comparison, console, top)
+
+
+def _print_unresolved(
+    findings: Sequence[Finding], comparison: Comparison, console: Console, top: int
+) -> None:
+    console.print(Text("Unresolved", style=_STYLES["unresolved"]), "(more rounds may tell)\n")
+    lines: list[Line] = []
+    for finding in findings[:top]:
+        row = comparison.rows[finding.row]
+        figures = (figure(finding.excess, comparison.unit), percent(finding.excess_share), ratio(row.ratio))
+        phase = visible(row.phase, longest=10)
+        title = f"{phase} {row_title(row, console.width - 54 - len(phase))}"
+        below = visible(finding.note) if row.kind == "leftover" else work_line(row)
+        lines.append(Line(cells=(title, finding.costly, *figures), below=below))
+    columns = ("work", "side", "may spend", "of a step", "ratio")
+    console.print(figures_table(columns, lines, width=console.width))
+    if len(findings) > top:
+        console.print(f"{len(findings) - top} more, with less at stake: --top shows them\n")
 
 
 def _finding(number: int, finding: Finding, comparison: Comparison) -> RenderableType:
@@ -39,8 +62,7 @@ def _headline(number: int, finding: Finding, row: Row, comparison: Comparison) -
     line = Text(f"{number}. ", style="bold")
     line.append(finding.outcome, style=_STYLES[finding.outcome])
     amount = f"{figure(finding.excess, unit)} per step ({percent(finding.excess_share)} of it)"
-    spends = "may spend" if finding.outcome == "unresolved" else "spends"
-    line.append(f": the {finding.costly} {spends} {amount} more in {visible(row.phase)}")
+    line.append(f": the {finding.costly} spends {amount} more in {visible(row.phase)}")
     if row.kind == "leftover":
         line.append(", on work that only it does")
     return line
@@ -48,8 +70,6 @@ def _headline(number: int, finding: Finding, row: Row, comparison: Comparison) -
 
 def _facts(finding: Finding, row: Row, comparison: Comparison) -> list[tuple[str, Text | str]]:
     facts: list[tuple[str, Text | str]] = [("where", _where(row))]
-    if finding.note:
-        facts.append(("doubt", visible(finding.note)))
     if finding.ratio is not None:
         facts.append(("ratio", f"{ratio(finding.ratio)}, {finding.costly} over the other side"))
     if finding.slower is not None:
@@ -81,7 +101,7 @@ def _time(finding: Finding, row: Row) -> str:
 
 
 def _side_facts(name: str, side: SideCost, comparison: Comparison) -> list[tuple[str, Text | str]]:
-    amount = quantity(side.cost, comparison.unit)
+    amount = figure(None if side.cost is None else side.cost.value, comparison.unit)
     if side.work is None:
         return [(name, "does nothing here")]
     unread = f"; {side.unread} executions without a reading" if side.unread else ""

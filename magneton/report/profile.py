@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.padding import Padding
 
 from magneton.profile.model import Frame
-from magneton.report.console import facts_table, figures_table, heading
+from magneton.report.console import Line, facts_table, figures_table, heading
 from magneton.report.escape import visible
 from magneton.report.json import document
 from magneton.report.origins import (
@@ -61,21 +61,28 @@ def _print_origin(summary: ProfileSummary, console: Console) -> None:
 
 def _print_totals(summary: ProfileSummary, console: Console) -> None:
     name = "energy" if summary.unit == "J" else "count"
-    columns = ("per step", name, "time", "operators", "unread", "unattributed", "profiler")
-    rows = [
-        (
-            visible(phase.phase, longest=20),
-            quantity(phase.cost, summary.unit),
-            quantity(phase.duration_s, "s"),
-            str(phase.operators),
-            str(phase.unread),
-            figure(phase.unattributed, summary.unit),
-            "-" if phase.timeline_overhead is None else f"{phase.timeline_overhead * 100:+.1f} %",
+    columns = ("per step", name, "time", "operators", "unread", "unattributed")
+    lines = [
+        Line(
+            cells=(
+                visible(phase.phase, longest=20),
+                quantity(phase.cost, summary.unit),
+                quantity(phase.duration_s, "s"),
+                str(phase.operators),
+                str(phase.unread),
+                figure(phase.unattributed, summary.unit),
+            ),
+            below=_overhead(phase),
         )
         for phase in summary.phases
     ]
-    console.print(figures_table(columns, rows, text=("per step",), width=console.width))
-    console.print()
+    console.print(figures_table(columns, lines, width=console.width))
+
+
+def _overhead(phase: PhaseSummary) -> str:
+    if phase.timeline_overhead is None:
+        return ""
+    return f"steps under the framework's profiler took {phase.timeline_overhead * 100:+.1f} % more time"
 
 
 def _print_operators(
@@ -86,20 +93,25 @@ def _print_operators(
     top: int,
 ) -> None:
     """Two lines for each: its figures and name, then where it was called."""
-    name = "energy" if summary.unit == "J" else "count"
     console.print(heading(f"What a step of {visible(phase.phase)} is made of"))
     console.print()
-    rows: list[tuple[str, ...]] = []
-    for operator in operators[:top]:
-        times, cost = str(operator.executions), quantity(operator.cost, summary.unit)
-        figures = (times, cost, percent(operator.share), figure(operator.duration_s, "s"))
-        rows.append((*figures, visible(short_name(operator.name))))
-        rows.append(("", "", "", "", f"  {_place(operator.module_path, operator.source)}"))
-    columns = ("times", name, "share", "time", "operator")
-    console.print(figures_table(columns, rows, text=("operator",), width=console.width))
+    lines = [
+        Line(
+            cells=(
+                visible(short_name(operator.name)),
+                str(operator.executions),
+                figure(None if operator.cost is None else operator.cost.value, summary.unit),
+                percent(operator.share),
+                figure(operator.duration_s, "s"),
+            ),
+            below=_place(operator.module_path, operator.source),
+        )
+        for operator in operators[:top]
+    ]
+    columns = ("operator", "times", "energy" if summary.unit == "J" else "count", "share", "time")
+    console.print(figures_table(columns, lines, width=console.width))
     if len(operators) > top:
-        console.print(f"{len(operators) - top} more kinds of operators: --top shows them")
-    console.print()
+        console.print(f"{len(operators) - top} more kinds of operators: --top shows them\n")
 
 
 def _place(module_path: str, source: Frame | None) -> str:

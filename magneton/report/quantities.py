@@ -7,6 +7,7 @@ from magneton.profile.origin import Unit
 from magneton.quantity import Quantity
 
 DIGITS = 3
+WIDE = 0.25  # of the value; beyond, the ends of an interval say more than its half width
 _PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _SMALL = ((1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 
@@ -48,7 +49,7 @@ def figure(value: float | None, unit: Unit | str) -> str:
 
 
 def quantity(measured: Quantity | None, unit: Unit | str) -> str:
-    """``1.23 ± 0.05 mJ``; no ``±`` where the interval is a point, ``(one reading)`` where it is unbounded."""
+    """``1.23 ± 0.05 mJ``; ``1.2 [0.6, 2.5] mJ`` where the interval is wide; ``(one reading)`` without one."""
     if measured is None:
         return "-"
     if measured.low == measured.high:
@@ -58,7 +59,14 @@ def quantity(measured: Quantity | None, unit: Unit | str) -> str:
         return f"{figure(measured.value, unit)} (one reading)"
     factor, name = _scale(max(abs(measured.value), spread), unit)
     decimals = _decimals(max(abs(measured.value), spread) / factor)
+    if spread > WIDE * abs(measured.value):
+        ends = ", ".join(_two_digits(end / factor) for end in (measured.low, measured.high))
+        return f"{measured.value / factor:.{decimals}f} [{ends}] {name}"
     return f"{measured.value / factor:.{decimals}f} ± {spread / factor:.{decimals}f} {name}"
+
+
+def _two_digits(number: float) -> str:
+    return f"{float(f'{number:.1e}'):g}"
 
 
 def ratio(measured: Quantity | None) -> str:

@@ -116,8 +116,7 @@ def _print_divergence(same_work: SameWork, console: Console) -> None:
         Padding(
             facts_table(
                 (
-                    ("phase", visible(divergence.phase)),
-                    ("what", visible(divergence.text)),
+                    ("how", visible(divergence.text)),
                     ("baseline", _place(divergence.baseline)),
                     ("candidate", _place(divergence.candidate)),
                 )
@@ -133,9 +132,7 @@ def _output_line(check: OutputCheck) -> str:
     return visible(f"agrees{f' ({check.note})' if check.note else ''}")
 
 
-def _place(place: ValuePlace | None) -> Text:
-    if place is None:
-        return Text("has no such value")
+def _place(place: ValuePlace) -> Text:
     shape = "x".join(str(size) for size in place.shape) or "scalar"
     name = f"{place.role} {place.name}".strip()
     maker = f", made by {place.producer}" if place.producer else ""

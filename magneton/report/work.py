@@ -2,6 +2,7 @@
 
 from magneton.compare.model import Row, SideCost, Work
 from magneton.report.escape import visible
+from magneton.report.origins import short_file
 
 _REASONS = {
     "no-counterpart-value": "its results have no counterpart",
@@ -56,6 +57,18 @@ def one_side(row: Row) -> SideCost:
         if side is not None and side.work is not None:
             return side
     raise ValueError(f"a {row.kind} row has no work on either side")
+
+
+def work_line(row: Row) -> str:
+    """What a row does and where it was asked for: the costliest operator's line; why, for a leftover."""
+    if row.kind == "residual":
+        return ""
+    work = one_side(row).work
+    source = None if work is None else work.source
+    place = "" if source is None else f"{short_file(source.file).rpartition('/')[2]}:{source.line}"
+    return "  ".join(
+        part for part in (visible(place), operators_line(work, most=4), reason_line(row)) if part
+    )
 
 
 def reason_line(row: Row) -> str:

@@ -47,7 +47,12 @@ def test_a_point_has_no_interval_and_one_reading_says_so() -> None:
 
 
 def test_a_spread_larger_than_the_value_sets_the_unit() -> None:
-    assert quantity(q(1e-6, -1e-3, 1e-3), "J") == "0.00 ± 1.00 mJ"
+    assert quantity(q(1e-6, -1e-3, 1e-3), "J") == "0.00 [-1, 1] mJ"
+
+
+def test_a_wide_interval_shows_its_ends() -> None:
+    assert quantity(q(10.0, 5.04, 23.7), "J") == "10.0 [5, 24] J"
+    assert quantity(q(113.0, 52.0, 237.0), "J") == "113 [52, 240] J"
 
 
 def test_ratios_show_both_ends() -> None:

@@ -18,9 +18,8 @@ from magneton.report.text import print_comparison
 EVIL = "\x1b[31m[bold]evil[/bold]\n\u202eFORGED"
 
 
-def of(baseline: Profile, candidate: Profile, **options: Any) -> Comparison:
-    left = options.pop("left", ())
-    return compare(baseline, candidate, matched(baseline, candidate, left=left), Criteria(), **options)
+def of(baseline: Profile, candidate: Profile, *, left: tuple[str, ...] = ()) -> Comparison:
+    return compare(baseline, candidate, matched(baseline, candidate, left=left), Criteria())
 
 
 def printed(comparison: Comparison, width: int = 80, top: int = 10) -> str:
@@ -113,16 +112,17 @@ def test_other_outputs_are_shown_before_any_figure() -> None:
         module_path="model.layers.1.mlp",
         source=Frame(file="model.py", line=21, function="forward", code="y = mm(x)"),
     )
-    divergence = Divergence(phase="prefill", baseline=place, candidate=None, text="no value like it")
+    comparison = of(baseline, other)
+    divergence = Divergence(text="other numbers", baseline=place, candidate=replace(place, shape=(8,)))
 
-    text = printed(of(baseline, other, divergence=divergence))
+    text = printed(replace(comparison, same_work=replace(comparison.same_work, divergence=divergence)))
 
     assert "not the same work" in text
     assert "prefill.logits" in text
     assert "activation float32 2x4, made by aten.mm.default in" in text
     assert "model.layers.1.mlp" in text
     assert "model.py:21 in forward" in text
-    assert "has no such value" in text
+    assert "other numbers" in text
     assert text.index("Where the values part") < text.index("per step")
 
 
