@@ -19,14 +19,39 @@ def members(tmp_path: Path) -> dict[str, bytes]:
     return members_of(small_profile(), tmp_path)
 
 
-def test_a_table_written_by_other_options_still_loads(members: dict[str, bytes], tmp_path: Path) -> None:
-    """Dictionaries, several row groups and statistics are another writer's choice."""
-    table = parquet_bytes(
-        table_of(members, "replays"), use_dictionary=True, row_group_size=2, write_statistics=True
-    )
+@pytest.mark.parametrize(
+    "options",
+    [{"row_group_size": 2}, {"write_statistics": True}, {"data_page_size": 8}, {"version": "1.0"}, {}],
+    ids=str,
+)
+def test_a_table_written_by_other_options_still_loads(
+    options: dict[str, Any], members: dict[str, bytes], tmp_path: Path
+) -> None:
+    """Row groups, pages and statistics are the writer's choice."""
+    table = parquet_bytes(table_of(members, "replays"), **options)
     path = tmp_path / "other.mgn"
     path.write_bytes(packed({**members, "replays.parquet": table}))
     assert load(path).replays == small_profile().replays
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"use_dictionary": True}, "'key_id' has a dictionary"),
+        ({"data_page_version": "2.0"}, "no data page of version 1"),
+        ({"column_encoding": {"energy_j": "BYTE_STREAM_SPLIT"}}, "a page is not plain"),
+        ({"column_encoding": {"round": "DELTA_BINARY_PACKED"}}, "a page is not plain"),
+        ({"compression": "zstd"}, "'key_id' is compressed"),
+        ({"compression": {"energy_j": "gzip"}}, "'energy_j' is compressed"),
+    ],
+    ids=str,
+)
+def test_encodings_that_unfold_are_refused(
+    options: dict[str, Any], message: str, members: dict[str, bytes], tmp_path: Path
+) -> None:
+    """So that a column needs no more memory than the archive's bounded reader gave out."""
+    table = parquet_bytes(table_of(members, "replays"), **options)
+    assert message in refusal(packed({**members, "replays.parquet": table}), tmp_path)
 
 
 WRONG_TYPES = [
@@ -105,18 +130,31 @@ def test_other_metadata_is_refused(members: dict[str, bytes], tmp_path: Path) ->
     assert "metadata of its own" in message
 
 
-def test_compressed_columns_are_refused(members: dict[str, bytes], tmp_path: Path) -> None:
-    """So that a column needs no more memory than the archive's bounded reader gave out."""
-    data = parquet_bytes(table_of(members, "blocks"), compression="zstd")
-    assert "compressed column" in refusal(packed({**members, "blocks.parquet": data}), tmp_path)
+FOOTER_LIES = {  # the entry of column "round" in replays: its path, then codec, rows, sizes, offset
+    "a codec that ends pyarrow's process": (b"\x15\x00\x16\x12", b"\x15\x20\x16\x12", "is compressed"),
+    "more rows than its group": (b"\x15\x00\x16\x12", b"\x15\x00\x16\x14", "declares 10 rows"),
+    "negative rows": (b"\x15\x00\x16\x12", b"\x15\x00\x16\x11", "declares -9 rows"),
+    "another type for its rows": (b"\x15\x00\x16\x12", b"\x15\x00\x18\x00", "cannot be read"),
+}
+
+
+@pytest.mark.parametrize(("was", "lie", "message"), FOOTER_LIES.values(), ids=FOOTER_LIES.keys())
+def test_a_footer_that_lies_is_refused(
+    was: bytes, lie: bytes, message: str, members: dict[str, bytes], tmp_path: Path
+) -> None:
+    path = b"\x19\x18\x05round"
+    table = members["replays.parquet"]
+    assert table.count(path + was) == 1
+    lying = table.replace(path + was, path + lie)
+    assert message in refusal(packed({**members, "replays.parquet": lying}), tmp_path)
 
 
 def test_too_many_rows_are_refused(members: dict[str, bytes], tmp_path: Path) -> None:
     rows = schema.BLOCKS.max_rows + 1
     one = table_of(members, "blocks").slice(0, 1)
-    many = parquet_bytes(pa.concat_tables([one] * rows).combine_chunks(), use_dictionary=True)
+    many = parquet_bytes(pa.concat_tables([one] * rows).combine_chunks())
     message = refusal(packed({**members, "blocks.parquet": many}), tmp_path)
-    assert f"declares {rows} rows; at most {rows - 1}" in message
+    assert f"declares {rows} rows, at most {rows - 1}" in message
 
 
 def test_too_many_row_groups_are_refused(members: dict[str, bytes], tmp_path: Path) -> None:
@@ -131,7 +169,7 @@ def test_too_many_row_groups_are_refused(members: dict[str, bytes], tmp_path: Pa
         (b"", "not a Parquet file"),
         (b"PAR1" + b"x" * 20, "cut short"),
         (b"PAR1" + b"\0" * 20 + b"\xff\xff\xff\x7fPAR1", "a footer of 2147483647 bytes"),
-        (b"PAR1" + b"\0" * 20 + b"\x14\x00\x00\x00PAR1", "cannot be read as Parquet"),
+        (b"PAR1" + b"\0" * 20 + b"\x14\x00\x00\x00PAR1", "cannot be read: "),
         (b"PARE" + b"\0" * 20 + b"\x14\x00\x00\x00PARE", "not a Parquet file"),
     ],
 )
