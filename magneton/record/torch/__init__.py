@@ -1,1 +1,1 @@
-"""Recording for PyTorch: the dataflow, timeline and replay passes, run inside the system's own interpreter."""
+"""Recording for PyTorch: dataflow, timeline and replay, run inside the system's own interpreter."""

@@ -173,9 +173,14 @@ def effect_of(call: Call, results: Sequence[Tensor], *, all_shown: bool) -> Effe
         return "view"
     if signature.synchronises or _masks_by_bool(call) or _leaves_device(call, results):
         return "sync"
-    if signature.random and call.given.get("dropout_p", 1.0) != 0.0 and call.given.get("train") is not False:
-        return "random"
-    return "compute"
+    return "random" if signature.random and _draws(call) else "compute"
+
+
+def _draws(call: Call) -> bool:
+    """Dropout that is switched off draws nothing."""
+    if "dropout_p" in call.signature.arguments:
+        return call.given.get("dropout_p", 0.0) != 0.0
+    return call.given.get("train") is not False
 
 
 def _masks_by_bool(call: Call) -> bool:

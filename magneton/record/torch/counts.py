@@ -18,7 +18,7 @@ from torch.utils.flop_counter import flop_registry
 from magneton.profile.model import Effect
 from magneton.record.torch.calls import Call, tensors_in
 from magneton.record.torch.internals import storage_identity, tensor_identity
-from magneton.record.torch.storage import Region, geometry_of, has_storage
+from magneton.record.torch.storage import geometry_of, has_storage, region_of
 
 Flops = Callable[[Mapping[str, Any]], int]
 
@@ -230,7 +230,7 @@ def _distinct_bytes(tensors: Sequence[Tensor]) -> int:
         if has_storage(tensor):
             geometry = geometry_of(tensor)
             where = (storage_identity(tensor), geometry.offset, geometry.shape, geometry.stride)
-            counted[where] = Region(geometry).size_bytes
+            counted[where] = region_of(geometry).size_bytes
         else:
             counted[tensor_identity(tensor)] = tensor.numel() * tensor.element_size()
     return sum(counted.values())

@@ -8,7 +8,7 @@ Kept small on purpose: when a release renames something, this is the file to men
 
 import sys
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 from types import FrameType
 
 import torch
@@ -54,12 +54,12 @@ def has_kernel(name: str, dispatch_key: str) -> bool:
 @contextmanager
 def unobserved(device_type: str) -> Generator[None]:
     """No mode of anybody sees what happens inside, nothing is cast, no gradient is tracked."""
-    with ExitStack() as stack:
-        stack.enter_context(torch.no_grad())
-        stack.enter_context(torch._C._DisableTorchDispatch())
-        stack.enter_context(torch._C.DisableTorchFunction())
-        if torch.is_autocast_enabled(device_type):
-            stack.enter_context(torch.autocast(device_type, enabled=False))
+    uncast = (
+        torch.autocast(device_type, enabled=False)
+        if torch.is_autocast_enabled(device_type)
+        else nullcontext()
+    )
+    with torch.no_grad(), torch._C._DisableTorchDispatch(), torch._C.DisableTorchFunction(), uncast:
         yield
 
 

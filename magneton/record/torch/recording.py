@@ -17,6 +17,7 @@ from magneton.profile.sketches import Sketch
 from magneton.record.torch.attributes import attributes_json
 from magneton.record.torch.calls import Call, effect_of, inspect_call, tensors_in
 from magneton.record.torch.counts import count_bytes, count_flops
+from magneton.record.torch.internals import unobserved
 from magneton.record.torch.modules import ModulePath
 from magneton.record.torch.sources import Sources
 from magneton.record.torch.stacks import Stacks
@@ -87,7 +88,8 @@ class Recording:
     def observe(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Run one operator and write down what it did. What it raises goes on unchanged."""
         call = inspect_call(func, args, kwargs)
-        key_id = self._key_id(self._key_of(func, args, kwargs))
+        with unobserved("cpu"):
+            key_id = self._key_id(self._key_of(func, args, kwargs))
         inputs = self._read(call) if call.changes_arguments else ()
         result = func(*args, **kwargs)
         results = tuple(tensors_in(result))

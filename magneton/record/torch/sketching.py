@@ -13,11 +13,12 @@ feature is an average: an element k times the rms loses k times the precision, a
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from magneton.profile.sketches import FREQUENCIES, Sketch
@@ -30,6 +31,7 @@ from magneton.record.sketching import (
     sample_step,
 )
 from magneton.record.torch.internals import unobserved
+from magneton.record.torch.small_sketch import SMALL, count_distinct, project_small, sketch_small
 
 CAP = 2**28  # elements; a tensor above is not sketched
 PIECE = 1 << 22  # elements of a strided tensor gathered at once
@@ -56,10 +58,12 @@ def sketch_tensor(tensor: Tensor, *, cap: int = CAP, rearranged_from: Sketch | N
     if not is_sketchable(tensor) or tensor.numel() > cap:
         return None
     with unobserved(tensor.device.type):
-        flat = _Elements(tensor.detach())
-        if rearranged_from is None:
-            return _sketch(flat)
-        return _reordered(flat, rearranged_from)
+        elements = _Elements(tensor.detach())
+        if rearranged_from is not None and rearranged_from.count == elements.count:
+            return _reordered(elements, rearranged_from)
+        if elements.count <= SMALL:
+            return sketch_small(elements.numbers())
+        return _sketch(elements)
 
 
 def is_sketchable(tensor: Tensor) -> bool:
@@ -68,6 +72,7 @@ def is_sketchable(tensor: Tensor) -> bool:
     return (
         plain
         and tensor.layout is torch.strided
+        and not tensor.is_nested
         and tensor.device.type != "meta"
         and tensor.numel() > 0
         and (tensor.dtype in NARROW or tensor.dtype in WIDE)
@@ -100,13 +105,17 @@ class _Elements:
                     buffer = torch.empty(self.chunk, dtype=dtype, device=chunk.device)
                 yield buffer[: chunk.numel()].copy_(chunk)
 
+    def numbers(self) -> NDArray[np.float64]:
+        """All of them at once."""
+        return self.tensor.reshape(-1).to(torch.float64).cpu().numpy()
+
     def distinct(self) -> int:
         step, position = sample_step(self.count), 0
         sampled: list[Tensor] = []
         for piece in self.pieces():
-            sampled.append(piece[-position % step :: step].to(torch.float64, copy=True))
+            sampled.append(piece[-position % step :: step].to(self.dtype))
             position += piece.numel()
-        return int(np.unique(torch.cat(sampled)[:SAMPLE].cpu().numpy()).size)
+        return count_distinct(torch.cat(sampled)[:SAMPLE].cpu().numpy())
 
 
 def _pieces(tensor: Tensor) -> Iterator[Tensor]:
@@ -259,27 +268,18 @@ def _sketch(elements: _Elements) -> Sketch:
 
 
 def _reordered(elements: _Elements, known: Sketch) -> Sketch:
-    """What depends on the order: the projection, and the sample that ``distinct`` looks at."""
-    projection = _projection(elements) if known.count == elements.count else None
-    if projection is None:
-        return _sketch(elements)
-    return Sketch(
-        count=known.count,
-        pos_inf=known.pos_inf,
-        neg_inf=known.neg_inf,
-        nan=known.nan,
-        huge=known.huge,
-        distinct=elements.distinct(),
-        rms=known.rms,
-        first=known.first,
-        cos_sum=known.cos_sum,
-        sin_sum=known.sin_sum,
-        projection=projection,
-    )
+    """What depends on the order is new: the projection, and the sample that ``distinct`` looks at."""
+    if known.pos_inf or known.neg_inf or known.nan or known.huge:
+        projection = _scan_closely(elements).projection
+    elif elements.count <= SMALL:
+        projection = project_small(elements.numbers())
+    else:
+        projection = _projection(elements)
+    distinct = known.distinct if elements.count <= SMALL else elements.distinct()
+    return replace(known, projection=projection, distinct=distinct)
 
 
-def _projection(elements: _Elements) -> tuple[float, float] | None:
-    """None where elements outside the ordinary would spoil the sums."""
+def _projection(elements: _Elements) -> tuple[float, float]:
     weights = _weights(elements.dtype, elements.tensor.device, _slot(elements.chunk))
     rows: list[Tensor] = []
     position = 0
@@ -287,4 +287,4 @@ def _projection(elements: _Elements) -> tuple[float, float] | None:
         rows.append(torch.stack(_project(chunk, position, weights)))
         position += chunk.numel()
     one, two = torch.stack(rows).to(torch.float64).sum(0).tolist()
-    return (one, two) if math.isfinite(one) and math.isfinite(two) else None
+    return one, two

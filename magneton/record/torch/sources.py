@@ -14,7 +14,7 @@ from magneton.profile.model import Role
 from magneton.record.torch.calls import tensors_in
 from magneton.record.torch.internals import storage_identity
 from magneton.record.torch.modules import joined
-from magneton.record.torch.storage import Geometry, Region, geometry_of, has_storage
+from magneton.record.torch.storage import Geometry, geometry_of, has_storage, region_of
 
 INPUT_ROOT = "input"  # the root that maps names to tensors the step is given
 
@@ -47,9 +47,9 @@ class Sources:
                 return named.role, named.name
         if geometry is None:
             return "constant", ""
-        region = Region(geometry)
+        region = region_of(geometry)
         for named in candidates:
-            if Region(named.geometry).overlaps(region):
+            if region_of(named.geometry).overlaps(region):
                 return "input" if named.role == "input" else "constant", named.name
         return "constant", ""
 

@@ -6,7 +6,6 @@ frame that began the phase: what is further out led to the recording, not to the
 
 import linecache
 import os
-from functools import lru_cache
 from pathlib import Path
 from types import CodeType, FrameType
 
@@ -27,32 +26,56 @@ class Stacks:
 
     def __init__(self) -> None:
         self.rows: list[Stack] = []
-        self._ids: dict[tuple[tuple[CodeType, int], ...], StackId] = {}
+        self._ids: dict[tuple[tuple[int, int], ...], StackId] = {}
+        self._by_frames: dict[Stack, StackId] = {}
+        self._told: dict[int, tuple[CodeType, bool]] = {}
 
     def here(self, outermost: FrameType | None) -> StackId:
-        """The stack of the caller, out to ``outermost`` and including it."""
-        places: list[tuple[CodeType, int]] = []
+        """The stack of the caller, out to ``outermost`` and including it.
+
+        Code objects are slow to hash and lines slow to find: places are compared by identity and
+        instruction, and looked up only where a stack is new.
+        """
+        places: list[tuple[int, int]] = []
         frame = calling_frame()
         while frame is not None and len(places) < DEEPEST:
-            if _is_told(frame.f_code.co_filename):
-                places.append((frame.f_code, frame.f_lineno or 0))
+            if self._is_told(frame.f_code):
+                places.append((id(frame.f_code), frame.f_lasti))
             if frame is outermost:
                 break
             frame = frame.f_back
         key = tuple(reversed(places))
         if key not in self._ids:
-            self._ids[key] = StackId(len(self.rows))
-            self.rows.append(Stack(frames=tuple(_frame(code, line) for code, line in key)))
+            self._ids[key] = self._intern(Stack(frames=tuple(self._frame(*place) for place in key)))
         return self._ids[key]
 
+    def _intern(self, stack: Stack) -> StackId:
+        if stack not in self._by_frames:
+            self._by_frames[stack] = StackId(len(self.rows))
+            self.rows.append(stack)
+        return self._by_frames[stack]
 
-@lru_cache(maxsize=4096)
+    def _is_told(self, code: CodeType) -> bool:
+        known = self._told.get(id(code))
+        if known is None:  # keeping the code keeps its identity from being used again
+            known = self._told[id(code)] = code, _is_told(code.co_filename)
+        return known[1]
+
+    def _frame(self, code_id: int, instruction: int) -> Frame:
+        code, _ = self._told[code_id]
+        line = _line_at(code, instruction)
+        text = linecache.getline(code.co_filename, line).strip()
+        return Frame(file=code.co_filename, line=line, function=code.co_qualname, code=text)
+
+
 def _is_told(file: str) -> bool:
     if file.startswith(_MAGNETON):
         return file.startswith(_MODELS)
     return not file.startswith((_TORCH, "<frozen "))
 
 
-def _frame(code: CodeType, line: int) -> Frame:
-    file = code.co_filename
-    return Frame(file=file, line=line, function=code.co_qualname, code=linecache.getline(file, line).strip())
+def _line_at(code: CodeType, instruction: int) -> int:
+    for start, end, line in code.co_lines():
+        if start <= instruction < end and line is not None:
+            return line
+    return code.co_firstlineno

@@ -10,7 +10,7 @@ another storage. Only a weak reference is kept; nothing is held alive.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from typing import Any, NamedTuple
 
@@ -37,7 +37,8 @@ class Geometry(NamedTuple):
 
 def geometry_of(tensor: Tensor) -> Geometry:
     if not has_storage(tensor):
-        return Geometry(tensor.dtype, 0, tuple(tensor.shape), (0,) * tensor.dim(), False, False)
+        shape = (tensor.numel(),) if tensor.is_nested else tuple(tensor.shape)
+        return Geometry(tensor.dtype, 0, shape, (0,) * len(shape), False, False)
     return Geometry(
         tensor.dtype,
         int(tensor.storage_offset()),
@@ -107,11 +108,16 @@ class _Shadow:
         }
 
 
+@lru_cache(maxsize=8192)
+def region_of(geometry: Geometry) -> Region:
+    return Region(geometry)
+
+
 def same_elements(one: Geometry, other: Geometry) -> bool:
     """Both show the same elements of one storage, in whatever order."""
     if one[0] != other[0] or one[4:] != other[4:] or prod(one.shape) != prod(other.shape):
         return False
-    first, second = Region(one), Region(other)
+    first, second = region_of(one), region_of(other)
     return first.size_bytes == prod(one.shape) * one.dtype.itemsize and first.same_bytes(second)
 
 
@@ -147,7 +153,10 @@ class Storage:
     size_bytes: int
     writes: list[Write] = field(default_factory=list[Write])
     current: dict[Geometry, Held] = field(default_factory=dict[Geometry, Held])
-    partial: dict[tuple[Geometry, int], ValueId] = field(default_factory=dict[tuple[Geometry, int], ValueId])
+    # What a write left of a geometry, by the place of the write; None: what was there before any.
+    partial: dict[tuple[Geometry, int | None], ValueId] = field(
+        default_factory=dict[tuple[Geometry, int | None], ValueId]
+    )
 
     def whole(self) -> Region:
         return Region(Geometry(torch.uint8, 0, (self.size_bytes,), (1,), False, False))
@@ -207,8 +216,8 @@ class Storages:
 
 
 def has_storage(tensor: Tensor) -> bool:
-    """Whether the tensor is a window on memory; sparse tensors and wrapping subclasses are not."""
-    return tensor.layout is torch.strided and not is_wrapper(tensor)
+    """Whether the tensor is a window on memory; sparse and nested ones and wrapping subclasses are not."""
+    return tensor.layout is torch.strided and not tensor.is_nested and not is_wrapper(tensor)
 
 
 def is_wrapper(tensor: Tensor) -> bool:

@@ -32,6 +32,7 @@ from magneton.record.torch.storage import (
     Storages,
     Write,
     geometry_of,
+    region_of,
     same_elements,
 )
 
@@ -82,7 +83,7 @@ class Values:
     def read(self, tensor: Tensor) -> ValueId:
         """The value that ``tensor`` shows now, sketched."""
         storage, geometry = self._storages.of(tensor), geometry_of(tensor)
-        region = Region(geometry)
+        region = region_of(geometry)
         held = self._held(tensor, storage, geometry)
         if held is None or not storage.untouched(region, held.seen):
             return self._newer(tensor, storage, geometry, held)
@@ -98,11 +99,11 @@ class Values:
         """
         storage, geometry = self._storages.of(tensor), geometry_of(tensor)
         held = self._held(tensor, storage, geometry)
-        regions = [Region(geometry_of(result)) for result in results]
-        if held is None and storage.untouched(Region(geometry), 0):
+        regions = [region_of(geometry_of(result)) for result in results]
+        if held is None and storage.untouched(region_of(geometry), 0):
             return self._met_by_view(tensor, storage, geometry, regions)
         if held is None or not all(storage.untouched(region, held.seen) for region in regions):
-            return self._partial(tensor, storage, geometry, regions, held)
+            return self._partial(tensor, storage, geometry, regions)
         while held.previous and all(storage.untouched(region, held.previous.made) for region in regions):
             held = held.previous
         return held.value_id
@@ -121,7 +122,7 @@ class Values:
         """An operator returned ``tensor``, which shows memory of ``base``."""
         storage, geometry = self._storages.of(tensor), geometry_of(tensor)
         value_id = self._add(tensor, storage, "activation", "", op_id, sketched=False)
-        if storage.has_content(Region(geometry)):
+        if storage.has_content(region_of(geometry)):
             self._sketch(value_id, tensor, base=base)
         self._hold(tensor, storage, geometry, value_id)
         return value_id
@@ -129,7 +130,7 @@ class Values:
     def overwrite(self, tensor: Tensor, op_id: OpId) -> ValueId:
         """An operator gave new content to ``tensor``."""
         storage, geometry = self._storages.of(tensor), geometry_of(tensor)
-        write = Write(op_id=op_id, region=Region(geometry), value_id=self._next_id(), content=True)
+        write = Write(op_id=op_id, region=region_of(geometry), value_id=self._next_id(), content=True)
         storage.writes.append(write)
         value_id = self._add(tensor, storage, "activation", "", op_id, sketched=True)
         self._hold(tensor, storage, geometry, value_id)
@@ -141,14 +142,16 @@ class Values:
     def holds_result(self, tensor: Tensor) -> bool:
         """Whether an operator of this phase computed what ``tensor`` shows."""
         storage = self._storages.of(tensor)
-        region = Region(geometry_of(tensor))
+        region = region_of(geometry_of(tensor))
         return any(storage.writes[place].content for place in storage.writers(region))
 
     def _newer(self, tensor: Tensor, storage: Storage, geometry: Geometry, stale: Held | None) -> ValueId:
-        region = Region(geometry)
+        region = region_of(geometry)
         places = tuple(storage.writers(region))
         if places:
-            value_id = self._left_by(tensor, storage, places, sketched=storage.has_content(region))
+            value_id = self._left_by(tensor, storage, geometry, places)
+            if storage.has_content(region):
+                self._sketch(value_id, tensor)
         else:
             value_id = self._source(tensor, storage, sketched=True)
         self._hold(tensor, storage, geometry, value_id, stale)
@@ -159,43 +162,36 @@ class Values:
     ) -> ValueId:
         """A source. Of memory without a name only what is used is sketched: it may be a large cache."""
         role, _ = self._sources.describe(tensor)
-        whole = Region(geometry)
+        whole = region_of(geometry)
         shown = any(region.same_bytes(whole) for region in regions)
         value_id = self._source(tensor, storage, sketched=shown or role != "constant")
         self._hold(tensor, storage, geometry, value_id)
         return value_id
 
     def _partial(
-        self,
-        tensor: Tensor,
-        storage: Storage,
-        geometry: Geometry,
-        regions: Sequence[Region],
-        stale: Held | None,
+        self, tensor: Tensor, storage: Storage, geometry: Geometry, regions: Sequence[Region]
     ) -> ValueId:
         """``tensor`` after the writes that ``regions`` show; it may have been written elsewhere since."""
         places = sorted({place for region in regions for place in storage.writers(region)}, reverse=True)
-        newest = places[0] if places else -1
-        known = storage.partial.get((geometry, newest))
-        if known is not None:
-            return known
         if places:
-            value_id = self._left_by(tensor, storage, places, sketched=False)
-        else:
-            value_id = self._source(tensor, storage, sketched=False)
-        storage.partial[geometry, newest] = value_id
-        if storage.untouched(Region(geometry), newest + 1):
-            self._hold(tensor, storage, geometry, value_id, stale)
-        return value_id
+            return self._left_by(tensor, storage, geometry, places)
+        if (geometry, None) not in storage.partial:
+            storage.partial[geometry, None] = self._source(tensor, storage, sketched=False)
+        return storage.partial[geometry, None]
 
-    def _left_by(self, tensor: Tensor, storage: Storage, places: Sequence[int], *, sketched: bool) -> ValueId:
+    def _left_by(
+        self, tensor: Tensor, storage: Storage, geometry: Geometry, places: Sequence[int]
+    ) -> ValueId:
         """A value that the writes at ``places`` left, newest first: one more output of the newest."""
         for newer, older in pairwise(places):
             self._link(storage, newer, older)
-        op_id = storage.writes[places[0]].op_id
-        value_id = self._add(tensor, storage, "activation", "", op_id, sketched=sketched)
-        self.extra_outputs.setdefault(op_id, []).append(value_id)
-        return value_id
+        key = geometry, places[0]
+        if key not in storage.partial:
+            op_id = storage.writes[places[0]].op_id
+            value_id = self._add(tensor, storage, "activation", "", op_id, sketched=False)
+            self.extra_outputs.setdefault(op_id, []).append(value_id)
+            storage.partial[key] = value_id
+        return storage.partial[key]
 
     def _link(self, storage: Storage, newer: int, older: int) -> None:
         """What ``older`` wrote goes through ``newer``, which overwrote another part of it."""
@@ -220,13 +216,13 @@ class Values:
         sketched: bool,
     ) -> ValueId:
         value_id = self._next_id()
-        region = Region(geometry_of(tensor))
+        region = region_of(geometry_of(tensor))
         self.rows.append(
             Value(
                 value_id=value_id,
                 role=role,
                 name=name,
-                shape=tuple(tensor.shape),
+                shape=geometry_of(tensor).shape,
                 dtype=str(tensor.dtype).removeprefix("torch."),
                 producer=producer,
                 storage_id=storage.storage_id,
@@ -259,7 +255,7 @@ class Values:
             return None
         storage = self._storages.of(base)
         held = self._held(base, storage, geometry)
-        if held is None or not storage.untouched(Region(geometry), held.seen):
+        if held is None or not storage.untouched(region_of(geometry), held.seen):
             return None
         return self.sketches[held.value_id]
 
@@ -267,7 +263,7 @@ class Values:
         """What is known of this very tensor; else of the last tensor that lay in the same way."""
         seen = self._tensors.get(tensor_identity(tensor))
         if seen is not None and seen.storage is storage and seen.geometry == geometry:
-            region = Region(geometry)
+            region = region_of(geometry)
             if storage.untouched(region, seen.held.seen):
                 return seen.held
         return storage.current.get(geometry)
