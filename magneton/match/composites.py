@@ -1,7 +1,8 @@
-"""A value of one side that is the concatenation of several of the other (QKV, gate and up).
+"""A value of one side that is the concatenation of several of the other (QKV, gate and up), or one padded.
 
-Sketches are sums, so the sketch of a concatenation is the sum of its parts'. Parts are looked for among
-siblings only: values computed from the very anchors that the whole is computed from.
+Sketches are sums, so the sketch of a concatenation is the sum of its parts', and zeros add a known
+number to it. Parts are looked for among siblings only: values computed from the very anchors that the
+whole is computed from.
 """
 
 from collections.abc import Sequence
@@ -56,7 +57,7 @@ def find_parts(
 
 def find_padded(
     whole_sketches: Sketches, whole: int, part_sketches: Sketches, parts: Sequence[int]
-) -> tuple[int, float] | None:
+) -> tuple[tuple[int, ...], float] | None:
     """The one of ``parts`` of which ``whole`` is a copy in a larger room of zeros (a cache)."""
     for part in parts:
         rows = np.array([part], dtype=np.int64)
@@ -64,7 +65,7 @@ def find_padded(
         limit = float(threshold(part_sketches.count[rows])[0])
         off = _sum_distance(whole_sketches, whole, part_sketches, rows, zeros=zeros)
         if zeros > 0 and off <= limit:
-            return part, off
+            return (part,), off
     return None
 
 
@@ -133,6 +134,7 @@ def _composites(
     part_side: Side,
     near_part: dict[int, Near],
 ) -> list[Anchor]:
+    sketches_x, sketches_y = whole_side.wiring.profile.sketches, part_side.wiring.profile.sketches
     taken = {spot.which for parts in spots for spot in parts}
     siblings: dict[Near, list[int]] = {}
     for which, around in near_part.items():
@@ -143,14 +145,10 @@ def _composites(
         if which in taken:
             continue
         whole = whole_side.classes.members[which][0]
-        size = whole_side.wiring.profile.sketches.count[whole]
-        sketches = part_side.wiring.profile.sketches
         firsts = {part_side.classes.members[c][0]: c for c in siblings.get(around, ()) if c not in used}
-        parts = find_parts(
-            whole_side.wiring.profile.sketches,
-            whole,
-            sketches,
-            [v for v in firsts if sketches.count[v] < size],
+        smaller = [v for v in firsts if sketches_y.count[v] < sketches_x.count[whole]]
+        parts = find_parts(sketches_x, whole, sketches_y, smaller) or find_padded(
+            sketches_x, whole, sketches_y, smaller
         )
         if parts is not None:
             classes = tuple(firsts[v] for v in parts[0])

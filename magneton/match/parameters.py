@@ -84,9 +84,9 @@ def _split(
             if c not in used_parts and part_side.classes.high_entropy[c]
         }
         smaller = [v for v in firsts if sketches_y.count[v] < sketches_x.count[whole]]
-        hit = find_parts(sketches_x, whole, sketches_y, smaller)
-        if hit is None and (padded := find_padded(sketches_x, whole, sketches_y, smaller)):
-            hit = padded[:1], padded[1]
+        hit = find_parts(sketches_x, whole, sketches_y, smaller) or find_padded(
+            sketches_x, whole, sketches_y, smaller
+        )
         if hit is None:
             continue
         used_wholes.add(which)

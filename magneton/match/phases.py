@@ -45,14 +45,14 @@ def align(baseline: Wiring, candidate: Wiring) -> Alignment:
     )
     by_value, ambiguous_x, ambiguous_y = pair_values(*sides)
     anchors = pair_low_entropy(*sides, pair_composites(*sides, by_value))
-    groups = _glued_composites(sides, anchors)
+    groups = _glued_composites(anchors)
     for _ in range(MOST_DROPS):
         laid = _lay_out(sides, anchors, groups)
         knots = cycles(both_edges(*laid))
         if not knots:
             break
         anchors = _without_weakest(anchors, groups, knots)
-        groups = _glued_composites(sides, anchors)
+        groups = _glued_composites(anchors)
     laid = _without_circles(sides, anchors, groups)
     sources = pair_sources(*laid)
     for _ in sources:
@@ -97,16 +97,15 @@ def _lay_out(sides: tuple[Side, Side], anchors: Sequence[Anchor], groups: Unions
     raise AssertionError("the last round returns")
 
 
-def _glued_composites(sides: tuple[Side, Side], anchors: Sequence[Anchor]) -> Unions:
+def _glued_composites(anchors: Sequence[Anchor]) -> Unions:
     """A group for each anchor; a whole and its parts, where those are anchors themselves, are one."""
     groups = Unions(len(anchors))
-    spots = spots_of(anchors)
-    alone = [{parts[0]: k for k, parts in enumerate(side) if len(parts) == 1} for side in spots]
-    for index, anchor in enumerate(anchors):
-        for singles, parts in zip(alone, (anchor.baseline, anchor.candidate), strict=True):
-            if len(parts) > 1:
-                for spot in parts:
-                    groups.union(index, singles.get(spot, index))
+    whole = [anchor.evidence == "composite" for anchor in anchors]
+    for side in spots_of(anchors):
+        alone = {parts[0]: k for k, parts in enumerate(side) if not whole[k]}
+        for index in (k for k in range(len(anchors)) if whole[k]):
+            for spot in side[index]:
+                groups.union(index, alone.get(spot, index))
     return groups
 
 

@@ -1,8 +1,8 @@
 """The measure of a region: do both sides produce and consume the same paired values?
 
 Judged from the profiles and the matching alone. An input that no pair knows is allowed only where it
-comes from operators that are shared, or that the matching lists as set-up of one side, or is a setting
-(mask, table, constant) that existed before.
+comes from operators that are shared, or that the matching lists as set-up of one side, or existed before
+and is a setting (mask, table, constant) or is read by this region only (a folded weight).
 """
 
 from collections.abc import Mapping, Sequence
@@ -91,7 +91,8 @@ def _crossing(judged: SideOf, ops: Sequence[OpId]) -> tuple[set[int], set[int], 
     # A value that is merely laid out anew inside is not produced there.
     computed = {token[v] for v in written & roots}
     outward = {token[v] for v in written if not set(wiring.consumers.get(v, (-1,))) <= inside}
-    strange = {v for v in read if v not in token and v not in wiring.static and not _lent(judged, v)}
+    own = {v for v in read if v not in wiring.producer and set(wiring.consumers[v]) <= inside}
+    strange = {v for v in read - own if v not in token and v not in wiring.static and not _lent(judged, v)}
     beneath = {pair for at in inside for pair in judged.beneath.get(at, ())}
     return {token[v] for v in read if v in token} | beneath - computed, computed & outward, strange
 
@@ -108,7 +109,7 @@ def _atoms(matching: Matching, side_x: SideOf, side_y: SideOf) -> Mapping[int, f
     for index, pair in enumerate(matching.pairs):
         for side, parts in ((side_x, pair.baseline), (side_y, pair.candidate)):
             tokens = [side.token.get(part, index) for part in parts]
-            if len(parts) > 1 and index not in tokens:
+            if pair.evidence == "composite" and index not in tokens:
                 atoms[index] = _made_of(set(tokens), atoms)
     return atoms
 
