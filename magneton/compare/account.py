@@ -82,20 +82,23 @@ def _region_entries(
 ) -> Iterator[Entry]:
     for number, group in enumerate(matching.groups):
         for phase, one, other in _repetitions(matching, group):
+            ours, theirs = [op for part in one for op in part], [op for part in other for op in part]
             estimate = _estimate(
-                (baseline.rounds, baseline.by_round([op for part in one for op in part])),
-                (candidate.rounds, candidate.by_round([op for part in other for op in part])),
+                (baseline.rounds, baseline.by_round(ours)),
+                (candidate.rounds, candidate.by_round(theirs)),
                 paired=paired,
                 provenance=baseline.provenance,
             )
-            least = [
-                ledger.least([op for part in parts for op in part])
-                for ledger, parts in ((baseline, one), (candidate, other))
-            ]
+            time = _estimate(
+                (baseline.rounds, baseline.seconds_by_round(ours)),
+                (candidate.rounds, candidate.seconds_by_round(theirs)),
+                paired=paired,
+                provenance=Provenance.MEASURED,
+            )
             sides = baseline.side(_filled(one), phase), candidate.side(_filled(other), phase)
             yield Entry(
                 estimate=estimate,
-                least=max(least),
+                least=max(baseline.least(ours), candidate.least(theirs)),
                 row=Row(
                     kind="region",
                     phase=phase,
@@ -103,6 +106,7 @@ def _region_entries(
                     baseline=sides[0],
                     candidate=sides[1],
                     ratio=None if estimate is None else estimate.interval(confidence),
+                    duration_ratio=None if time is None else time.interval(confidence),
                     excess=_excess(*sides),
                     group=number,
                 ),
@@ -145,6 +149,7 @@ def _leftover_entries(side: Side, ledger: Ledger, leftovers: Sequence[Leftover])
                 baseline=cost if side == "baseline" else None,
                 candidate=cost if side == "candidate" else None,
                 ratio=None,
+                duration_ratio=None,
                 excess=None if cost.cost is None else sign * cost.cost.value,
                 reason=reason,
             ),
@@ -158,7 +163,14 @@ def _unread_entries(baseline: Ledger, candidate: Ledger, phase: Phase) -> Iterat
         one, other = sides
         yield Entry(
             row=Row(
-                kind="unread", phase=phase, repeats=1, baseline=one, candidate=other, ratio=None, excess=None
+                kind="unread",
+                phase=phase,
+                repeats=1,
+                baseline=one,
+                candidate=other,
+                ratio=None,
+                duration_ratio=None,
+                excess=None,
             )
         )
 
@@ -175,7 +187,7 @@ def _unread_side(ledger: Ledger, phase: Phase) -> SideCost | None:
         work=describe_work(ledger.profile, [operators], ledger.weight),
         executions=len(operators),
         unread=len(operators),
-        unread_s=ledger.timeline_s(operators),
+        unread_share=1.0,
         cost=None,
         share=None,
         duration_s=ledger.timeline_s(operators),
@@ -195,6 +207,7 @@ def _residual_entry(baseline: Ledger, candidate: Ledger, phase: Phase, rows: Seq
             baseline=sides[0],
             candidate=sides[1],
             ratio=None,
+            duration_ratio=None,
             excess=_excess(*sides),
         )
     )
@@ -219,7 +232,7 @@ def _residual_side(ledger: Ledger, phase: Phase, sides: Sequence[SideCost | None
         work=None,
         executions=0,
         unread=0,
-        unread_s=0.0,
+        unread_share=0.0,
         cost=residual,
         share=share_of(residual, total),
         duration_s=None,

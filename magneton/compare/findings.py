@@ -92,7 +92,7 @@ def _p_value(estimate: RatioEstimate, threshold: float) -> float:
 def _outcome(row: Row, clear: bool, total: PhaseTotals, criteria: Criteria) -> tuple[Outcome, str] | None:
     """What a region is, and why if unresolved. ``clear``: its interval is beyond the threshold."""
     costly = _costly(row)
-    wasteful, lean = sides_of(row, costly)
+    lean = sides_of(row, costly)[1]
     step = _step(total, costly)
     if step is None or lean.cost is None:
         return None
@@ -100,8 +100,8 @@ def _outcome(row: Row, clear: bool, total: PhaseTotals, criteria: Criteria) -> t
     if clear and abs(row.excess or 0.0) >= criteria.min_share * step:
         if ratio.low * _read_part(lean) <= 1 + criteria.threshold:  # the lean side's cost is not all there
             return "unresolved", f"{lean.unread} executions of the lean side have no reading"
-        slower = _slower(wasteful, lean)
-        traded = slower is not None and slower > 1 + criteria.slower_limit
+        time = _lean_over_costly(row.duration_ratio, costly)
+        traded = time is not None and time.low > 1 + criteria.slower_limit
         return ("trade-off" if traded else "waste"), ""
     upper = ratio.value if math.isinf(ratio.high) else ratio.high
     possible = lean.cost.value * (upper - 1)
@@ -170,7 +170,6 @@ def _describe(
     *,
     one_system: bool,
 ) -> Finding:
-    wasteful, lean = sides_of(row, judgement.costly)
     kind, reason = classify(row, judgement.costly, causes, one_system=one_system)
     if judgement.outcome == "unresolved":
         kind, reason = "unclassified", "whether there is a difference is open"
@@ -185,7 +184,7 @@ def _describe(
         excess=excess,
         excess_share=excess / step if step else 0.0,
         ratio=None if row.ratio is None else costly_over_lean(row, judgement.costly),
-        slower=_slower(wasteful, lean),
+        duration_ratio=_lean_over_costly(row.duration_ratio, judgement.costly),
         causes=causes,
         note=judgement.note,
     )
@@ -194,22 +193,24 @@ def _describe(
 def sides_of(row: Row, costly: Side) -> tuple[SideCost, SideCost]:
     """The costly and the lean side of a row; a side that the row does not have does nothing."""
     nothing = SideCost(
-        work=None, executions=0, unread=0, unread_s=0.0, cost=None, share=None, duration_s=None
+        work=None, executions=0, unread=0, unread_share=0.0, cost=None, share=None, duration_s=None
     )
     one, other = row.baseline or nothing, row.candidate or nothing
     return (one, other) if costly == "baseline" else (other, one)
 
 
 def costly_over_lean(row: Row, costly: Side) -> Quantity:
-    """A row's ratio the way round that is above 1 for the costly side."""
-    ratio = row.ratio
-    if ratio is None:
+    """A row's ratio of costs the way round that is above 1."""
+    if row.ratio is None:
         raise ValueError(f"a {row.kind} row without a ratio")
-    if costly == "candidate":
-        return ratio
+    return row.ratio if costly == "candidate" else inverse(row.ratio)
+
+
+def inverse(ratio: Quantity) -> Quantity:
+    """Baseline over candidate from candidate over baseline."""
+    value = 1 / ratio.value
     low = 1 / ratio.high if math.isfinite(ratio.high) else -math.inf
     high = 1 / ratio.low if math.isfinite(ratio.low) and ratio.low > 0 else math.inf
-    value = 1 / ratio.value
     return Quantity(
         value=value, low=min(low, value), high=max(high, value), n=ratio.n, provenance=ratio.provenance
     )
@@ -230,15 +231,11 @@ def _step(total: PhaseTotals, side: Side) -> float | None:
 
 def _read_part(side: SideCost) -> float:
     """The part of a side's time that its cost accounts for; 0 where that is not known."""
-    if side.unread == 0:
-        return 1.0
-    if not side.duration_s or side.unread_s is None:
-        return 0.0
-    return max(0.0, 1 - side.unread_s / side.duration_s)
+    return 0.0 if side.unread_share is None else max(0.0, 1 - side.unread_share)
 
 
-def _slower(costly: SideCost, lean: SideCost) -> float | None:
-    """Duration of the lean side over the costly one's, in the timeline pass."""
-    if not costly.duration_s or lean.duration_s is None or lean.work is None:
-        return None
-    return lean.duration_s / costly.duration_s
+def _lean_over_costly(ratio: Quantity | None, costly: Side) -> Quantity | None:
+    """A candidate-over-baseline ratio the way round that is above 1 where the lean side takes more."""
+    if ratio is None or costly == "baseline":
+        return ratio
+    return inverse(ratio)

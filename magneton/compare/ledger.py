@@ -21,7 +21,10 @@ Repetitions = Sequence[Sequence[OpId]]
 
 class Ledger:
     """Sums over operators, round by round. A gap in one round is filled with the operator's mean over the
-    others, which leaves every mean as it was; an operator without any reading counts for nothing."""
+    others, which leaves every mean as it was; an operator without any reading counts for nothing.
+
+    Durations are those of the replay, round by round like the costs, so that either can be compared.
+    """
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
@@ -29,7 +32,7 @@ class Ledger:
         costs = operator_costs(profile)
         self.rounds = costs.rounds
         self.mean = mean_over_rounds(costs.cost)  # [N], nan where never read
-        self._cost = np.where(np.isnan(costs.cost), self.mean, costs.cost)  # [R, N]
+        self._cost = _filled(costs.cost)  # [R, N]
 
     @cached_property
     def steps(self) -> dict[Phase, StepCosts]:
@@ -41,6 +44,24 @@ class Ledger:
         """[N] operators that should have a reading and have none."""
         matters = [operator.effect in _COSTS_SOMETHING for operator in self.profile.operators]
         return np.isnan(self.mean) & np.array(matters, dtype=np.bool_)
+
+    @cached_property
+    def _replayed_s(self) -> NDArray[np.float64]:
+        """[R, N] duration of one execution in replay; nan for an operator that was never replayed."""
+        row_of = {round_: row for row, round_ in enumerate(self.rounds)}
+        by_key = np.full((len(self.rounds), len(self.profile.keys)), np.nan)
+        for replay in self.profile.replays:
+            if replay.round in row_of:
+                by_key[row_of[replay.round], replay.key_id] = replay.duration_s
+        keys = np.array([operator.key_id for operator in self.profile.operators], dtype=np.intp)
+        return _filled(by_key)[:, keys]
+
+    def seconds_by_round(self, operators: Sequence[OpId]) -> NDArray[np.float64] | None:
+        """[R] duration of these operators together, over the same operators as ``by_round``."""
+        ids = np.asarray(operators, dtype=np.intp)
+        read = ids[~np.isnan(self.mean[ids])]
+        seconds = self._replayed_s[:, read].sum(axis=1)
+        return None if not read.size or np.isnan(seconds).any() else seconds
 
     def by_round(self, operators: Sequence[OpId]) -> NDArray[np.float64] | None:
         """[R] cost of these operators together; None where none of them was read."""
@@ -73,7 +94,7 @@ class Ledger:
         nothing = Quantity(value=0.0, low=0.0, high=0.0, n=1, provenance=self.provenance)
         if not operators:
             return SideCost(
-                work=None, executions=0, unread=0, unread_s=0.0, cost=nothing, share=0.0, duration_s=0.0
+                work=None, executions=0, unread=0, unread_share=0.0, cost=nothing, share=0.0, duration_s=0.0
             )
         gaps = [op for op in operators if self.unread[op]]
         cost = self.attributed(operators)
@@ -83,10 +104,10 @@ class Ledger:
             work=describe_work(self.profile, repetitions, self.weight),
             executions=len(operators),
             unread=len(gaps),
-            unread_s=self.timeline_s(gaps),
+            unread_share=self._time_share(gaps, operators),
             cost=cost,
             share=share_of(cost, self.total(phase)),
-            duration_s=self.timeline_s(operators),
+            duration_s=self._duration_of(operators),
         )
 
     def timeline_s(self, operators: Sequence[OpId]) -> float | None:
@@ -95,8 +116,20 @@ class Ledger:
         known = [duration_s for duration_s in seen if duration_s is not None]
         return sum(known) if len(known) == len(seen) else None
 
+    def _duration_of(self, operators: Sequence[OpId]) -> float | None:
+        """In replay, else in the timeline pass."""
+        seconds = self.seconds_by_round(operators)
+        return self.timeline_s(operators) if seconds is None else float(seconds.mean())
+
+    def _time_share(self, some: Sequence[OpId], operators: Sequence[OpId]) -> float | None:
+        """How much of the operators' time in the timeline pass is that of ``some`` of them."""
+        if not some:
+            return 0.0
+        part_s, whole_s = self.timeline_s(some), self.timeline_s(operators)
+        return None if part_s is None or not whole_s else part_s / whole_s
+
     def weight(self, operator: OpId) -> tuple[float, float, int]:
-        """Larger for an operator that costs more, or where nothing was read lasts longer; the first wins ties."""
+        """Larger for what costs more, or where nothing was read lasts longer; the first wins ties."""
         cost = float(np.nan_to_num(self.mean[operator]))
         return cost, self.profile.operators[operator].duration_s or 0.0, -operator
 
@@ -106,6 +139,11 @@ class Ledger:
         if known.size == 0:
             return None
         return summarise(known.tolist(), self.provenance, meter.scale_low, meter.scale_high)
+
+
+def _filled(readings: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Gaps in a column of rounds become the column's mean; a column without any reading stays nan."""
+    return np.where(np.isnan(readings), mean_over_rounds(readings), readings)
 
 
 def share_of(cost: Quantity | None, total: Quantity | None) -> float | None:

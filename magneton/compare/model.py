@@ -126,10 +126,10 @@ class SideCost:
     work: Work | None  # None where the side does nothing here, and for the residual
     executions: int
     unread: int  # executions without a reading, which ``cost`` leaves out
-    unread_s: float | None  # what those take in the timeline pass
+    unread_share: float | None  # of the side's time in the timeline pass
     cost: Quantity | None
     share: float | None  # of the side's step
-    duration_s: float | None
+    duration_s: float | None  # in replay, else in the timeline pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +145,8 @@ class Row:
     repeats: int
     baseline: SideCost | None
     candidate: SideCost | None
-    ratio: Quantity | None  # candidate over baseline
+    ratio: Quantity | None  # of costs, candidate over baseline
+    duration_ratio: Quantity | None  # likewise
     excess: float | None  # candidate minus baseline
     group: int | None = None  # index into Matching.groups
     reason: Unpaired | None = None  # of a leftover
@@ -176,7 +177,7 @@ class Finding:
     excess: float  # per step
     excess_share: float  # of the costly side's step
     ratio: Quantity | None
-    slower: float | None  # duration of the lean side over the costly side's
+    duration_ratio: Quantity | None  # lean over costly: above 1, saving energy takes time
     causes: tuple[Difference, ...]  # candidates, none of them tested
     note: str = ""  # why it is unresolved
     confirmed: bool = False

@@ -7,6 +7,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from magneton.compare.model import Comparison, Difference, Finding, Row, SideCost, Work
+from magneton.quantity import Quantity
 from magneton.report.console import Line, facts_table, figures_table
 from magneton.report.escape import visible
 from magneton.report.origins import frame_text, short_file
@@ -71,9 +72,9 @@ def _headline(number: int, finding: Finding, row: Row, comparison: Comparison) -
 def _facts(finding: Finding, row: Row, comparison: Comparison) -> list[tuple[str, Text | str]]:
     facts: list[tuple[str, Text | str]] = [("where", _where(row))]
     if finding.ratio is not None:
-        facts.append(("ratio", f"{ratio(finding.ratio)}, {finding.costly} over the other side"))
-    if finding.slower is not None:
-        facts.append(("time", _time(finding, row)))
+        facts.append(("ratio", f"{ratio(finding.ratio)}, costly over lean side"))
+    if finding.duration_ratio is not None:
+        facts.append(("time", _time(finding.duration_ratio, row)))
     for name, side in (("baseline", row.baseline), ("candidate", row.candidate)):
         if side is not None:
             facts += _side_facts(name, side, comparison)
@@ -89,15 +90,13 @@ def _where(row: Row) -> str:
     return f"{module}{times}{f' ({why})' if why else ''}"
 
 
-def _time(finding: Finding, row: Row) -> str:
+def _time(lean_over_costly: Quantity, row: Row) -> str:
     durations = [
         f"{name} {figure(side.duration_s, 's')}"
         for name, side in (("baseline", row.baseline), ("candidate", row.candidate))
         if side is not None and side.duration_s is not None
     ]
-    change = (finding.slower or 1.0) - 1
-    direction = "slower" if change > 0 else "faster"
-    return f"{', '.join(durations)}: the lean side is {percent(abs(change))} {direction}"
+    return f"{', '.join(durations)}: {ratio(lean_over_costly)}, lean over costly side"
 
 
 def _side_facts(name: str, side: SideCost, comparison: Comparison) -> list[tuple[str, Text | str]]:

@@ -45,14 +45,14 @@ def print_comparison(comparison: Comparison, console: Console, *, top: int = 10)
         console.print(heading("Findings"))
         console.print()
         print_findings(comparison, console, top)
-    print_rows(comparison, console, top)
+    if comparison.verdict != "not the same work":  # a region's excess means nothing then
+        print_rows(comparison, console, top)
     _print_doubts(comparison, console)
     console.print(Text(_HINT, style="dim"))
 
 
 def _print_header(comparison: Comparison, console: Console) -> None:
     origin = comparison.baseline.origin
-    apart = "" if comparison.paired else "recorded apart"
     console.print(
         facts_table(
             (
@@ -62,7 +62,7 @@ def _print_header(comparison: Comparison, console: Console) -> None:
                 ("workload", workload_line(origin)),
                 ("device", device_line(origin)),
                 ("meter", meter_line(origin.meter)),
-                ("measured", apart or "alternately, in one session"),
+                ("recorded", "in turns, in one session" if comparison.paired else "apart"),
                 ("same work", _same_work_line(comparison.same_work)),
             )
         )
@@ -82,7 +82,7 @@ def _same_work_line(same_work: SameWork) -> Text:
     if same_work.status == "different":
         failed = sum(check.problem is not None for check in checks)
         return Text(f"no: {failed} of {len(checks)} outputs differ", style="bold red")
-    line = Text(f"yes: {len(checks)} outputs agree", style="green")
+    line = Text(f"yes: {_outputs(len(checks))}", style="green")
     gaps = [c.max_difference / c.allowed for c in checks if c.allowed and c.max_difference is not None]
     if gaps:
         line.append(
@@ -94,6 +94,10 @@ def _same_work_line(same_work: SameWork) -> Text:
         if check.note:
             line.append(visible(f"; {check.name}: {check.note}"), style="default")
     return line
+
+
+def _outputs(count: int) -> str:
+    return "the only output agrees" if count == 1 else f"{count} outputs agree"
 
 
 def _print_verdict(comparison: Comparison, console: Console) -> None:

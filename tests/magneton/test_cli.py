@@ -112,7 +112,7 @@ def test_a_finding_is_told_and_fails_only_if_asked(saved: Path) -> None:
     other = magneton("compare", *sides, "--fail-on", "trade-off,redundant")
 
     assert "waste: the baseline spends" in plain.stdout
-    assert "recorded apart" in plain.stdout
+    assert "apart" in plain.stdout
     assert plain.stderr == ""
     assert (plain.code, failing.code, other.code) == (0, 3, 0)
 

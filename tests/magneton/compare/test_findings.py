@@ -1,6 +1,7 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from comparisons import ATTENTION, MLP, a_side, matched, with_readings_lost
 from hypothesis import given, settings
@@ -88,15 +89,41 @@ def test_one_round_has_no_spread_and_settles_nothing() -> None:
     assert all(finding.outcome == "unresolved" for finding in comparison.findings)
 
 
+def with_durations(profile: Profile, factor: float, noise: float = 0.0) -> Profile:
+    """Replay of every operator takes ``factor`` times as long."""
+    random = np.random.default_rng(3)
+    return replace(
+        profile,
+        replays=tuple(
+            replace(r, duration_s=r.duration_s * factor * (1 + noise * random.standard_normal()))
+            for r in profile.replays
+        ),
+    )
+
+
 def test_slower_but_leaner_is_a_trade_off() -> None:
-    candidate = a_side(BASE, seed=2)
-    slow = replace(candidate, operators=tuple(replace(o, duration_s=1.0) for o in candidate.operators))
+    slow = with_durations(a_side(BASE, seed=2), 3.0)
 
     (finding,) = of(a_side((2.0, 0.5, 2.0), seed=1), slow).findings
 
     assert finding.outcome == "trade-off"
-    assert finding.slower is not None
-    assert finding.slower > 1.01
+    assert finding.duration_ratio is not None
+    assert finding.duration_ratio.low > 1.01
+
+
+def test_noise_in_the_time_makes_no_trade_off() -> None:
+    costly = a_side((2.0, 0.5, 2.0), seed=1)
+    lean = replace(
+        a_side(BASE, seed=2),
+        replays=tuple(
+            replace(r, duration_s=c.duration_s)
+            for r, c in zip(a_side(BASE, seed=2).replays, costly.replays, strict=True)
+        ),
+    )
+
+    (finding,) = of(costly, with_durations(lean, 1.02, noise=0.1)).findings
+
+    assert finding.outcome == "waste"
 
 
 def test_little_without_a_reading_does_not_hide_much_waste() -> None:

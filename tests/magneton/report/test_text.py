@@ -43,7 +43,7 @@ def test_everything_that_matters_is_there(wasteful: Comparison, width: int) -> N
         "transformers:attn=eager",
         "transformers:attn=sdpa",
         "modelled, not measured",
-        "alternately, in one session",
+        "in turns, in one session",
         "yes: 2 outputs agree",
         "Verdict: findings: 1 place wastes energy",
         "prefill energy",

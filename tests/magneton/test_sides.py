@@ -1,0 +1,63 @@
+"""Sides that have to be run: the whole road from a user's file to a verdict, counted, so no clock matters."""
+
+from pathlib import Path
+
+import pytest
+
+from magneton.compare.model import Criteria
+from magneton.compare.profiles import compare_profiles
+from magneton.profile.store import load
+from magneton.record.progress import NoProgress
+from magneton.settings import Settings
+from magneton.sides import obtain_pair, record_system
+
+MINE = """
+import torch
+
+def network(x, copies):
+    for _ in range(copies):
+        x = x.clone()
+    return torch.relu(x @ x)
+
+def built(copies):
+    generator = torch.Generator().manual_seed(0)
+    return network, (torch.randn(32, 32, generator=generator), copies)
+
+def lean():
+    return built(0)
+
+def wasteful():
+    return built(3)
+"""
+COUNTED = Settings(meter="counted:bytes", device="cpu", timeout_s=120.0)
+
+pytestmark = pytest.mark.systems
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("MAGNETON_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "mine.py"
+    path.write_text(MINE)
+    return path
+
+
+def test_two_callables_are_run_and_the_copies_are_found(mine: Path, tmp_path: Path) -> None:
+    pair = obtain_pair(f"{mine}:wasteful", f"{mine}:lean", COUNTED, NoProgress(), save=tmp_path / "kept")
+    comparison = compare_profiles(*pair, Criteria())
+
+    assert comparison.verdict == "findings"
+    assert comparison.findings[0].costly == "baseline"
+    assert comparison.same_work.status == "same"
+    assert load(tmp_path / "kept" / "baseline.mgn").origin == pair[0].origin
+
+
+def test_a_file_and_a_callable_make_a_pair_recorded_apart(mine: Path, tmp_path: Path) -> None:
+    record_system(f"{mine}:lean", COUNTED, NoProgress(), output=tmp_path / "lean.mgn")
+
+    pair = obtain_pair(str(tmp_path / "lean.mgn"), f"{mine}:lean", Settings(timeout_s=120.0), NoProgress())
+    comparison = compare_profiles(*pair, Criteria())
+
+    assert pair[1].origin.meter.name == "counted:bytes"
+    assert not comparison.paired
+    assert comparison.verdict == "no difference"
