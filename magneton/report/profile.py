@@ -82,7 +82,7 @@ def _print_totals(summary: ProfileSummary, console: Console) -> None:
 def _overhead(phase: PhaseSummary) -> str:
     if phase.timeline_overhead is None:
         return ""
-    return f"steps under the framework's profiler took {phase.timeline_overhead * 100:+.1f} % more time"
+    return f"steps under the framework's profiler took {1 + phase.timeline_overhead:.2f} times as long"
 
 
 def _print_operators(
