@@ -38,13 +38,11 @@ class RecordPlan:
     """Seven rounds give seven pairs: the fewest for which a median of pairs has a usable interval."""
 
     rounds: int = 7
-    block_s: float = 0.4
-    timeline_s: float = 0.2
-    warm_up_s: float = 0.4
+    block_s: float = 0.3
+    timeline_s: float = 0.1
+    warm_up_s: float = 0.3
     replay_rounds: int = 5
-    replay_budget_s: float = (
-        300.0  # of one side, over all its rounds and phases; for meters with long windows
-    )
+    replay_budget_s: float = 300.0  # of one side, all its rounds and phases; for meters with long windows
     settle_s: float = 1.0  # within which a paused side has to be idle
     timeouts: Timeouts = field(default_factory=Timeouts)
 

@@ -5,6 +5,7 @@
 All workers are alive from beginning to end; while one measures the other is paused.
 """
 
+import shutil
 import time
 import uuid
 from collections.abc import Callable
@@ -17,24 +18,28 @@ from magneton.record.request import RecordRequest
 from magneton.record.side import Side
 from magneton.workload import Phase
 
-SIDE_NAMES = ("baseline", "candidate")
-
 
 class Recording:
-    """One recording of one or two sides. Its methods are called in the order in which they stand here."""
+    """One recording of one or two sides. Its methods are called in the order in which they stand here.
 
-    def __init__(self, plan: RecordPlan, progress: Progress, folder: Path) -> None:
+    ``earlier``: folders of sides that were measured before, apart from these, and still have to be kept.
+    """
+
+    def __init__(
+        self, plan: RecordPlan, progress: Progress, folder: Path, *, earlier: tuple[Path, ...] = ()
+    ) -> None:
         self.folder = folder
         self._plan = plan
         self._progress = progress
+        self._earlier = earlier
         self._sides: list[Side] = []
         self._setting_up: Side | None = None
         self._done = 0
         self._total = 0
 
-    def start(self, request: RecordRequest) -> Side:
+    def start(self, request: RecordRequest, name: str) -> Side:
         """A side whose worker runs; the caller sees to its end."""
-        side = Side(request, self._plan, self.folder / SIDE_NAMES[len(self._sides)])
+        side = Side(request, self._plan, self.folder / name)
         self._sides.append(side)
         return side
 
@@ -69,11 +74,17 @@ class Recording:
 
     def journals(self) -> tuple[Path, ...]:
         """Folders of the sides whose trace is complete."""
-        return tuple(side.journal for side in self._sides if side.traced)
+        return (*self._earlier, *(side.journal for side in self._sides if side.traced))
 
     def crowded(self) -> bool:
         """Whether the present failure came while a second side was being fitted in beside the first."""
         return len(self._sides) > 1 and self._setting_up is self._sides[-1]
+
+    def discard(self) -> None:
+        """End the workers and remove what they have written."""
+        for side in self._sides:
+            side.close()
+            shutil.rmtree(side.journal)
 
     def _measure_blocks(self) -> None:
         for turn in turns(self._plan.rounds, self._phases(), len(self._sides)):

@@ -4,7 +4,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -17,7 +17,7 @@ ROOM_FOR_RUN_BYTES = 256 * MIB
 
 @contextmanager
 def run_folder() -> Generator[Path, None, None]:
-    """A new folder under the user's cache. It goes when the block succeeds, and stays when it fails."""
+    """A new folder in the user's cache. It goes when the block succeeds; when it fails, its content stays."""
     runs = cache_folder() / "runs"
     try:
         runs.mkdir(parents=True, exist_ok=True)
@@ -29,7 +29,12 @@ def run_folder() -> Generator[Path, None, None]:
             f"cannot write into {runs}: {error.strerror}",
             hint="set MAGNETON_CACHE to a folder that you may write to",
         ) from error
-    yield folder
+    try:
+        yield folder
+    except BaseException:
+        with suppress(OSError):  # what is in it is kept
+            folder.rmdir()
+        raise
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -4,10 +4,10 @@ When a recording fails or is stopped no process is left, and what the workers ha
 error says. When it succeeds the profiles are all that remains.
 """
 
-import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 
 from magneton.errors import Interrupted, MagnetonError, WorkerFailed, WorkerOutOfMemory
 from magneton.profile.model import Doubt, Profile
@@ -20,6 +20,7 @@ from magneton.record.runs import run_folder
 
 DEFAULT_PLAN = RecordPlan()
 SILENT = NoProgress()
+BASELINE, CANDIDATE = "baseline", "candidate"  # also the names of the folders
 
 
 class _CrowdedError(Exception):
@@ -28,7 +29,8 @@ class _CrowdedError(Exception):
 
 def record(request: RecordRequest, plan: RecordPlan = DEFAULT_PLAN, progress: Progress = SILENT) -> Profile:
     """Measure one system."""
-    (profile,) = _record((request,), plan, progress)
+    with run_folder() as folder:
+        (profile,) = _measure({BASELINE: request}, Recording(plan, progress, folder))
     return profile
 
 
@@ -41,20 +43,16 @@ def record_pair(
     sequential: bool = False,
 ) -> tuple[Profile, Profile]:
     """Measure two systems in turns; one after the other if they do not fit at once or ``sequential``."""
-    requests = (baseline_request, candidate_request)
-    if not sequential:
-        try:
-            baseline, candidate = _record(requests, plan, progress)
-        except _CrowdedError:
-            progress.update(0, 1, "both systems do not fit at once: recording one after the other")
-        else:
-            return baseline, candidate
-    doubt = Doubt(
-        kind="recorded-apart",
-        text="the sides were recorded one after the other: drift in between is part of the difference",
-    )
-    first, second = (record(request, plan, progress) for request in requests)
-    return _doubted(first, doubt), _doubted(second, doubt)
+    requests = {BASELINE: baseline_request, CANDIDATE: candidate_request}
+    with run_folder() as folder:
+        if not sequential:
+            try:
+                baseline, candidate = _measure(requests, Recording(plan, progress, folder))
+            except _CrowdedError:
+                progress.update(0, 1, "both systems do not fit at once: recording one after the other")
+            else:
+                return baseline, candidate
+        return _measure_apart(requests, plan, progress, folder)
 
 
 def recorded(error: WorkerFailed | Interrupted) -> tuple[Profile, ...]:
@@ -62,16 +60,27 @@ def recorded(error: WorkerFailed | Interrupted) -> tuple[Profile, ...]:
     return tuple(read_journal(folder) for folder in error.journals)
 
 
-def _doubted(profile: Profile, doubt: Doubt) -> Profile:
-    return replace(profile, doubts=(*profile.doubts, doubt))
+def _measure_apart(
+    requests: Mapping[str, RecordRequest], plan: RecordPlan, progress: Progress, folder: Path
+) -> tuple[Profile, Profile]:
+    first = Recording(plan, progress, folder)
+    (baseline,) = _measure({BASELINE: requests[BASELINE]}, first)
+    second = Recording(plan, progress, folder, earlier=first.journals())
+    (candidate,) = _measure({CANDIDATE: requests[CANDIDATE]}, second)
+    return _recorded_apart(baseline), _recorded_apart(candidate)
 
 
-def _record(requests: Sequence[RecordRequest], plan: RecordPlan, progress: Progress) -> tuple[Profile, ...]:
-    with run_folder() as folder, ExitStack() as workers:
-        recording = Recording(plan, progress, folder)
+def _recorded_apart(profile: Profile) -> Profile:
+    text = "the sides were recorded one after the other: drift in between is part of the difference"
+    return replace(profile, doubts=(*profile.doubts, Doubt(kind="recorded-apart", text=text)))
+
+
+def _measure(requests: Mapping[str, RecordRequest], recording: Recording) -> tuple[Profile, ...]:
+    """The whole recording of the named sides; whatever stops it, no process is left when this returns."""
+    with ExitStack() as workers:
         try:
-            for request in requests:
-                workers.enter_context(recording.start(request))
+            for name, request in requests.items():
+                workers.enter_context(recording.start(request, name))
             recording.set_up()
             recording.measure()
             return recording.finish()
@@ -79,13 +88,13 @@ def _record(requests: Sequence[RecordRequest], plan: RecordPlan, progress: Progr
             raise _stopped(recording) from None
         except WorkerFailed as error:
             if isinstance(error, WorkerOutOfMemory) and recording.crowded():
-                shutil.rmtree(folder)
+                recording.discard()
                 raise _CrowdedError from error
             _tell_journals(error, recording)
             raise
         except MagnetonError:
             if not recording.journals():
-                shutil.rmtree(folder)
+                recording.discard()
             raise
 
 

@@ -52,6 +52,10 @@ class Side:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """No process of this side is left afterwards."""
         self._client.close()
 
     def prepare(self, *, session: str, started_s: float) -> None:

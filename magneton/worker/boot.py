@@ -27,9 +27,10 @@ def make_importable() -> None:
 def main() -> None:
     if sys.version_info < NEEDED:
         sys.exit(f"magneton needs Python {NEEDED[0]}.{NEEDED[1]} or newer; {sys.executable} is {sys.version}")
-    from magneton.worker.channel import private_channel
+    from magneton.worker.channel import leave_words_behind, private_channel
     from magneton.worker.watch import watch_parent
 
+    leave_words_behind()
     commands, replies = private_channel()
     watch_parent(commands.fileno(), replies.fileno())
     from magneton.worker.serve import serve  # only now: NumPy starts threads, and a fork must come first

@@ -4,7 +4,9 @@ It is moved away from descriptors 0 and 1 before anything else runs: output, fro
 lands in the log (descriptor 2, opened by the parent) and never between two messages.
 """
 
+import faulthandler
 import os
+import resource
 import signal
 from typing import BinaryIO
 
@@ -19,3 +21,10 @@ def private_channel() -> tuple[BinaryIO, BinaryIO]:
     os.close(nothing)
     os.dup2(2, 1)
     return os.fdopen(commands, "rb"), os.fdopen(replies, "wb", buffering=0)
+
+
+def leave_words_behind() -> None:
+    """A crash, or a parent that loses patience, leaves stacks in the log, and no gigabytes of core."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    faulthandler.enable(file=2, all_threads=True)
+    faulthandler.register(SHOW_STACKS, file=2, all_threads=True)

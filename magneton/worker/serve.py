@@ -1,13 +1,10 @@
 """The command loop inside a worker. The end of the input ends the worker and all that it started."""
 
-import faulthandler
-import resource
 import sys
 import traceback
 from typing import BinaryIO
 
 from magneton.errors import MagnetonError
-from magneton.worker.channel import SHOW_STACKS
 from magneton.worker.loaded import Loaded, prepare
 from magneton.worker.protocol import (
     Command,
@@ -36,9 +33,6 @@ ALLOCATION_FAILED = ("out of memory", "can't allocate memory", "cannot allocate 
 
 def serve(commands: BinaryIO, replies: BinaryIO) -> None:
     """Answer commands until ``Release``."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # gigabytes of weights in a core file help nobody
-    faulthandler.enable(file=2, all_threads=True)
-    faulthandler.register(SHOW_STACKS, file=2, all_threads=True)
     desk = Desk()
     for line in commands:
         replies.write(write_message(desk.answer(line)))

@@ -21,9 +21,20 @@ def test_a_run_that_succeeds_leaves_nothing(tmp_path: Path, monkeypatch: pytest.
 def test_a_run_that_fails_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("MAGNETON_CACHE", str(tmp_path))
     with pytest.raises(KeyError), run_folder() as folder:
+        (folder / "baseline").mkdir()
         raise KeyError
 
-    assert folder.is_dir() and folder.parent == tmp_path / "runs"
+    assert (folder / "baseline").is_dir() and folder.parent == tmp_path / "runs"
+
+
+def test_a_run_that_fails_before_it_wrote_anything_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("MAGNETON_CACHE", str(tmp_path))
+    with pytest.raises(KeyError), run_folder():
+        raise KeyError
+
+    assert list((tmp_path / "runs").iterdir()) == []
 
 
 @needs_proc

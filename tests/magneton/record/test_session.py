@@ -120,6 +120,15 @@ def test_sides_recorded_one_after_the_other_never_call_themselves_paired():
         assert [doubt.kind for doubt in profile.doubts] == ["recorded-apart"]
 
 
+def test_a_second_recording_that_fails_does_not_cost_the_first(runs: Path):
+    with pytest.raises(WorkerFailed) as raised:
+        record_pair(toy_request(), toy_request(in_="load", how="segfault"), QUICK, sequential=True)
+
+    (baseline,) = recorded(raised.value)
+    assert len(baseline.blocks) == QUICK.rounds * len(PHASES) * 2
+    assert len(list(runs.iterdir())) == 1
+
+
 def test_systems_that_do_not_fit_at_once_are_recorded_apart(tmp_path: Path, runs: Path):
     request = toy_request(in_="load", how="need_all_memory", memory=tmp_path / "memory")
 

@@ -25,6 +25,23 @@ def test_the_last_lines_are_kept():
     assert shown.splitlines()[0] == "  | line 80" and shown.splitlines()[-1] == "  | line 99"
 
 
+def test_of_a_deep_stack_the_innermost_frames_are_kept():
+    frames = [f'  File "deep.py", line {number} in f' for number in range(100)]
+    shown = indented(
+        "\n".join(["before", "Thread 0x1 (most recent call first):", *frames, "Extension modules: x"])
+    )
+
+    assert shown.splitlines()[0] == "  | before"
+    assert shown.splitlines()[2] == f"  | {frames[0]}"
+
+
+def test_a_stack_that_was_not_the_end_does_not_hide_the_end():
+    frames = [f'  File "deep.py", line {number} in f' for number in range(100)]
+    shown = indented("\n".join(["Thread 0x1 (most recent call first):", *frames, "then something else"]))
+
+    assert shown.splitlines()[-1] == "  | then something else"
+
+
 def test_only_the_end_of_a_huge_log_is_read(tmp_path: Path):
     log = tmp_path / "log"
     with log.open("wb") as file:
