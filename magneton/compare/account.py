@@ -22,6 +22,7 @@ from magneton.quantity import Provenance, Quantity
 from magneton.statistics import RatioEstimate, estimate_ratio
 from magneton.workload import Phase
 
+NOTABLE_RESIDUAL = 0.2  # of a step
 _NUMBERS = re.compile(r"[0-9]+")
 
 
@@ -75,6 +76,18 @@ def account(
         ordered += _unread_entries(baseline, candidate, phase)
         ordered.append(_residual_entry(baseline, candidate, phase, [entry.row for entry in attributed]))
     return tuple(ordered)
+
+
+def residual_notes(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Where attribution and the clean pass are so far apart that rows should be read with care."""
+    return tuple(
+        f"the operators of {row.phase} on the {name}'s side account for {1 - side.share:.0%} of its step:"
+        + (" replay overstates small operators" if side.share < 0 else " much happens between operators")
+        for row in rows
+        if row.kind == "residual"
+        for name, side in (("baseline", row.baseline), ("candidate", row.candidate))
+        if side is not None and side.share is not None and abs(side.share) > NOTABLE_RESIDUAL
+    )
 
 
 def _region_entries(

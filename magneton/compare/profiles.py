@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from magneton.compare.account import account, phase_totals
+from magneton.compare.account import account, phase_totals, residual_notes
 from magneton.compare.comparability import check_comparable, differences, is_paired, notes
 from magneton.compare.findings import find
 from magneton.compare.ledger import Ledger
@@ -34,6 +34,7 @@ def compare(
     ledgers = Ledger(baseline), Ledger(candidate)
     totals = tuple(phase_totals(*ledgers, phase, paired=paired) for phase in baseline.origin.workload.phases)
     entries = account(*ledgers, matching, paired=paired, confidence=criteria.confidence)
+    rows = tuple(entry.row for entry in entries)
     known = differences(baseline.origin, candidate.origin)
     origins = baseline.origin, candidate.origin
     findings = () if same_work.status == "different" else find(entries, totals, criteria, origins, known)
@@ -49,10 +50,10 @@ def compare(
         reason=reason,
         same_work=same_work,
         totals=totals,
-        rows=tuple(entry.row for entry in entries),
+        rows=rows,
         findings=findings,
         differences=known,
-        notes=notes(baseline, candidate),
+        notes=(*notes(baseline, candidate), *residual_notes(rows)),
     )
 
 

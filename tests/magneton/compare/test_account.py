@@ -93,6 +93,17 @@ def test_the_residual_may_be_negative_and_is_never_spread_over_operators() -> No
     assert residual.excess == approx(4.0)
 
 
+def test_a_large_residual_is_noted_with_its_side() -> None:
+    comparison = of(a_side(residual_j=-6.0), a_side(residual_j=10.0))
+
+    overstated, between = comparison.notes
+    assert "baseline" in overstated
+    assert "replay overstates" in overstated
+    assert "candidate" in between
+    assert "between operators" in between
+    assert of(a_side(), a_side()).notes == ()
+
+
 def test_equal_leftovers_of_repeated_layers_are_one_row() -> None:
     comparison = of(a_side(), a_side(), left=("aten.mm.default",))
     leftovers = [r for r in comparison.rows if r.kind == "leftover"]
