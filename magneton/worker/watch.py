@@ -22,9 +22,12 @@ def watch_parent(commands_fd: int, replies_fd: int) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.fork() == 0:
-        os.close(replies_fd)  # the parent recognises the worker's death by this end closing
-        _await_hangup(commands_fd)
-        end_family()
+        try:
+            os.close(replies_fd)  # the parent recognises the worker's death by this end closing
+            _await_hangup(commands_fd)
+            end_family()
+        finally:
+            os._exit(1)  # whatever happens here, this process must not go on to become a second worker
 
 
 def end_family() -> None:
