@@ -31,12 +31,7 @@ _ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeEr
 
 
 def encode_archive(members: Mapping[str, bytes]) -> bytes:
-    total = sum(len(data) for data in members.values())
-    if total > MAX_TOTAL_BYTES:
-        raise InvalidProfile(
-            f"the profile takes {total} bytes; at most {MAX_TOTAL_BYTES} fit into a file",
-            hint="record fewer steps",
-        )
+    _require_room(sum(len(data) for data in members.values()), MAX_TOTAL_BYTES)
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         for name, data in members.items():
@@ -45,7 +40,16 @@ def encode_archive(members: Mapping[str, bytes]) -> bytes:
             info.create_system = 3  # Unix, wherever it is written
             info.external_attr = (stat.S_IFREG | 0o644) << 16
             archive.writestr(info, data, compresslevel=6)
+    _require_room(file.tell(), MAX_FILE_BYTES)
     return file.getvalue()
+
+
+def _require_room(size_bytes: int, max_bytes: int) -> None:
+    if size_bytes > max_bytes:
+        raise InvalidProfile(
+            f"the profile takes {size_bytes} bytes; at most {max_bytes} fit into a file",
+            hint="record fewer steps, or declare fewer outputs",
+        )
 
 
 class Archive:

@@ -35,6 +35,11 @@ def encode_array(name: str, array: np.ndarray) -> bytes:
             f"output {quoted(name)} has dtype {array.dtype}, which a profile cannot hold",
             hint="convert it to an ordinary number type, for example float32",
         )
+    if array.ndim > _MAX_DIMENSIONS:
+        raise InvalidProfile(
+            f"output {quoted(name)} has {array.ndim} dimensions; a profile holds at most {_MAX_DIMENSIONS}",
+            hint="declare it in fewer dimensions",
+        )
     if array.nbytes > MAX_BYTES:
         raise InvalidProfile(
             f"output {quoted(name)} takes {array.nbytes} bytes; a profile holds at most {MAX_BYTES} of one",

@@ -26,7 +26,6 @@ from magneton.profile.model import (
     Pass,
     PowerSample,
     Profile,
-    ReplayKey,
     ReplayReading,
     Role,
     Stack,
@@ -57,10 +56,13 @@ def check(profile: Profile) -> None:
     """Raise ``InvalidProfile`` naming the first thing that does not hold."""
     phases = frozenset(profile.origin.workload.phases)
     _refuse("the origin", _origin_problem(profile.origin))
-    _check_rows("value", profile.values, partial(_value_problem, operators=profile.operators))
+    _check_rows("value", profile.values, lambda k, value: _id_problem(k, value.value_id))
+    _check_rows("operator", profile.operators, lambda k, op: _id_problem(k, op.op_id))
+    _check_rows("key", profile.keys, lambda k, key: _id_problem(k, key.key_id))
+    operators, given = len(profile.operators), _given(profile)
+    _check_rows("value", profile.values, partial(_value_problem, operators=operators, given=given))
     _check_rows("operator", profile.operators, partial(_operator_problem, profile=profile, phases=phases))
     _check_rows("stack", profile.stacks, _stack_problem)
-    _check_rows("key", profile.keys, _key_problem)
     _refuse("the table of sketches", _sketches_problem(profile.sketches, len(profile.values)))
     _check_rows("kernel", profile.kernels, partial(_kernel_problem, profile=profile, phases=phases))
     _check_rows("sample", profile.samples, partial(_sample_problem, phases=phases))
@@ -100,21 +102,25 @@ def _origin_problem(origin: Origin) -> str | None:
     )
 
 
-def _value_problem(k: int, value: Value, *, operators: Sequence[Operator]) -> str | None:
+def _given(profile: Profile) -> frozenset[int]:
+    """The values that their producer has among its outputs."""
+    producers = {value.value_id: value.producer for value in profile.values}
+    return frozenset(
+        value_id for op in profile.operators for value_id in op.outputs if producers.get(value_id) == op.op_id
+    )
+
+
+def _value_problem(k: int, value: Value, *, operators: int, given: frozenset[int]) -> str | None:
     producer = value.producer
     if value.role not in _ROLES:
         return f"has the role {quoted(value.role)}"
     if not -_INT64_END <= value.storage_id < _INT64_END:
         return f"has the storage_id {value.storage_id}"
-    if producer is not None and not 0 <= producer < len(operators):
-        return f"comes from operator {producer} of {len(operators)}"
-    if producer is not None and k not in operators[producer].outputs:
+    if producer is not None and not 0 <= producer < operators:
+        return f"comes from operator {producer} of {operators}"
+    if producer is not None and k not in given:
         return f"comes from operator {producer}, which has no such output"
-    return (
-        _id_problem(k, value.value_id)
-        or _shape_problem(value.shape)
-        or _count_problem("version", value.version)
-    )
+    return _shape_problem(value.shape) or _count_problem("version", value.version)
 
 
 def _shape_problem(shape: tuple[int, ...]) -> str | None:
@@ -125,12 +131,11 @@ def _shape_problem(shape: tuple[int, ...]) -> str | None:
     return None
 
 
-def _operator_problem(k: int, op: Operator, *, profile: Profile, phases: frozenset[str]) -> str | None:
+def _operator_problem(_k: int, op: Operator, *, profile: Profile, phases: frozenset[str]) -> str | None:
     if op.effect not in _EFFECTS:
         return f"has the effect {quoted(op.effect)}"
     return (
-        _id_problem(k, op.op_id)
-        or _phase_problem(op.phase, phases)
+        _phase_problem(op.phase, phases)
         or _reference_problem("stack", op.stack_id, len(profile.stacks))
         or _reference_problem("key", op.key_id, len(profile.keys))
         or _count_problem("flops", op.flops)
@@ -149,21 +154,16 @@ def _operands_problem(op: Operator, values: Sequence[Value]) -> str | None:
         producer = values[value_id].producer
         if producer is not None and producer >= op.op_id:
             return f"reads value {value_id}, which operator {producer} has yet to make"
-    for value_id in op.outputs:
-        if values[value_id].producer != op.op_id and value_id not in op.inputs:
-            return f"gives value {value_id}, which is neither its own nor one of its inputs"
-    for value_id in op.mutated:
-        if value_id not in op.outputs:
-            return f"overwrites value {value_id}, which is none of its outputs"
+    foreign = {value_id for value_id in op.outputs if values[value_id].producer != op.op_id}
+    for value_id in sorted(foreign.difference(op.inputs)):
+        return f"gives value {value_id}, which is neither its own nor one of its inputs"
+    for value_id in sorted(set(op.mutated).difference(op.outputs)):
+        return f"overwrites value {value_id}, which is none of its outputs"
     return None
 
 
 def _stack_problem(_k: int, stack: Stack) -> str | None:
     return _first(_count_problem("line", frame.line) for frame in stack.frames)
-
-
-def _key_problem(k: int, key: ReplayKey) -> str | None:
-    return _id_problem(k, key.key_id)
 
 
 def _sketches_problem(sketches: Sketches, values: int) -> str | None:

@@ -70,7 +70,7 @@ OPERATORS = Table(
 OPERANDS = Table(
     name="operands",
     columns=(*_columns(Kind.INT64, "op_id"), *_columns(Kind.TEXT, "slot"), *_columns(Kind.INT64, "value_id")),
-    max_rows=4_000_000,
+    max_rows=3_000_000,
 )
 SKETCH_COUNTS = ("count", "pos_inf", "neg_inf", "nan", "huge")
 COS_SUMS = tuple(f"cos_{i}" for i in range(FREQUENCIES))
@@ -99,7 +99,7 @@ STACKS = Table(
         *_columns(Kind.INT64, "line"),
         *_columns(Kind.TEXT, "function", "code"),
     ),
-    max_rows=2_000_000,
+    max_rows=1_000_000,
 )
 KEYS = Table(name="keys", columns=(_optional(Kind.TEXT, "skipped"),), max_rows=500_000)
 KERNELS = Table(
@@ -110,7 +110,7 @@ KERNELS = Table(
         *_columns(Kind.TEXT, "name", "device"),
         *_columns(Kind.FLOAT64, "start_s", "duration_s"),
     ),
-    max_rows=2_000_000,
+    max_rows=1_000_000,
 )
 SAMPLES = Table(
     name="samples",
@@ -119,7 +119,7 @@ SAMPLES = Table(
         *_columns(Kind.INT64, "round"),
         *_columns(Kind.FLOAT64, "time_s", "power_w"),
     ),
-    max_rows=2_000_000,
+    max_rows=500_000,
 )
 BLOCKS = Table(
     name="blocks",

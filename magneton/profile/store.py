@@ -53,6 +53,11 @@ def load(path: Path) -> Profile:
 def _members(profile: Profile) -> Mapping[str, bytes]:
     """The content of the archive, in order. What could not be loaded again is refused here."""
     check(profile)
+    if len(profile.stacks) > schema.STACKS.max_rows:
+        raise InvalidProfile(
+            f"{len(profile.stacks)} stacks; a profile file holds at most {schema.STACKS.max_rows}",
+            hint="record fewer steps",
+        )
     pool = TextPool()
     members: dict[str, bytes] = {}
     for table, cells in table_cells(profile, pool).items():

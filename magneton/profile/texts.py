@@ -44,7 +44,13 @@ class TextPool:
                     hint="shorten what the recording writes there",
                 )
         lines = (json.dumps(unicode_text(text), ensure_ascii=False) + "\n" for text in self._index)
-        return "".join(lines).encode("utf-8")
+        data = "".join(lines).encode("utf-8")
+        if len(data) > MAX_BYTES:
+            raise InvalidProfile(
+                f"strings of {len(data)} bytes; a profile file holds at most {MAX_BYTES}",
+                hint="record fewer steps",
+            )
+        return data
 
 
 def decode_texts(data: bytes) -> Sequence[str]:

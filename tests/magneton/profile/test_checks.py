@@ -1,5 +1,6 @@
 """What a profile must never say about itself, each with the words that name it."""
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,7 @@ from magneton.errors import InvalidProfile
 from magneton.profile.checks import check
 from magneton.profile.model import Profile
 from magneton.profile.origin import MeterInfo
-from magneton.profile.sketches import Sketches
+from magneton.profile.sketches import Sketches, stack_sketches
 from magneton.quantity import Provenance
 from magneton.workload import Workload
 
@@ -152,3 +153,16 @@ def test_an_operator_may_hand_its_input_on() -> None:
 def test_a_value_that_no_operator_touches_is_no_fault() -> None:
     base = small_profile(operators=0)
     check(replace(base, values=(a_value(0, role="parameter", name="unused"),)))
+
+
+def test_one_operator_with_very_many_operands_is_checked_in_linear_time() -> None:
+    """A file of a few kilobytes can hold it; a pass over all outputs for each value would take hours."""
+    many = tuple(range(1, 100_001))
+    split = an_operator(0, inputs=(0,), outputs=many, mutated=many)
+    join = an_operator(1, inputs=many, outputs=many)
+    values = (a_value(0), *(a_value(k, producer=0) for k in many))
+    zeros = stack_sketches([None] * len(values))
+    base = small_profile(operators=1)
+    started_s = time.process_time()
+    check(replace(base, operators=(split, join), values=values, sketches=zeros))
+    assert time.process_time() - started_s < 20

@@ -19,7 +19,7 @@ DATA = Path(__file__).parents[1] / "data"
 ONE_FOLDER = [HealthCheck.function_scoped_fixture]  # examples overwrite each other's file, as users do
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=ONE_FOLDER)
+@settings(max_examples=60, deadline=None, suppress_health_check=ONE_FOLDER)
 @given(profile=profiles())
 def test_loading_what_was_saved_gives_the_same_profile(profile: Profile, tmp_path: Path) -> None:
     path = tmp_path / "some.mgn"
@@ -27,7 +27,7 @@ def test_loading_what_was_saved_gives_the_same_profile(profile: Profile, tmp_pat
     assert same_profile(load(path), profile)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=ONE_FOLDER)
+@settings(max_examples=15, deadline=None, suppress_health_check=ONE_FOLDER)
 @given(profile=profiles())
 def test_the_same_profile_gives_the_same_bytes(profile: Profile, tmp_path: Path) -> None:
     save(profile, tmp_path / "first.mgn")
