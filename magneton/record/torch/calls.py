@@ -48,6 +48,22 @@ _OVERWRITING = frozenset(
         "set_",
     )
 )
+# Collectives overwrite these arguments, though their schemas do not say so.
+_OVERWRITTEN_UNSAID = {
+    "c10d::allreduce_": "tensors",
+    "c10d::allreduce_coalesced_": "tensors",
+    "c10d::broadcast_": "tensors",
+    "c10d::reduce_": "tensors",
+    "c10d::allgather_": "output_tensors",
+    "c10d::_allgather_base_": "output_tensor",
+    "c10d::reduce_scatter_": "output_tensors",
+    "c10d::_reduce_scatter_base_": "output_tensor",
+    "c10d::scatter_": "output_tensors",
+    "c10d::gather_": "output_tensors",
+    "c10d::alltoall_": "output_tensors",
+    "c10d::alltoall_base_": "output",
+    "c10d::recv_": "tensors",
+}
 _SYNCHRONISING = frozenset((torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape))
 
 
@@ -75,6 +91,7 @@ def signature_of(func: Callable[..., Any]) -> Signature:
     written = frozenset(
         a.name for a in schema.arguments if a.alias_info is not None and a.alias_info.is_write
     )
+    written |= {a.name for a in schema.arguments if a.name == _OVERWRITTEN_UNSAID.get(schema.name)}
     out = frozenset(a.name for a in schema.arguments if a.is_out)
     return Signature(
         name=schema.name,

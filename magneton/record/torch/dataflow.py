@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from magneton.profile.model import KeyId
@@ -43,7 +44,11 @@ class Recorder:
 
     @contextmanager
     def phase(self, phase: Phase, roots: Mapping[str, Any]) -> Generator["Recording"]:
-        """Record what runs inside. ``roots`` give parameters, inputs and modules their names."""
+        """Record what runs inside. ``roots`` give parameters, inputs and modules their names.
+
+        Compiled code runs uncompiled here: a compiled graph shows no operators, and what insists on
+        being compiled (``fullgraph=True``) refuses to run under a dispatch mode.
+        """
         recording = Recording(
             phase=phase,
             roots=roots,
@@ -55,7 +60,11 @@ class Recorder:
             outermost=_caller(),
         )
         try:
-            with recording.modules.followed(), DataflowMode(recording):
+            with (
+                torch.compiler.set_stance("force_eager"),
+                recording.modules.followed(),
+                DataflowMode(recording),
+            ):
                 yield recording
         finally:
             recording.close()

@@ -6,10 +6,12 @@
 import json
 import linecache
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+import torch.distributed as dist
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -487,9 +489,28 @@ def test_unusual_tensors_do_no_harm(step: Callable[[], object]):
 
 
 @pytest.mark.filterwarnings("ignore:Using `torch.compile")
-def test_a_compiled_module_does_no_harm():
-    module = torch.compile(nn.Linear(3, 3), backend="eager")
-    assert trace_callable(module, (randn(2, 3),)).operators
+@pytest.mark.parametrize("fullgraph", [False, True])
+def test_compiled_code_shows_its_operators(fullgraph: bool):
+    module = torch.compile(nn.Sequential(nn.Tanh(), nn.Sigmoid()), backend="eager", fullgraph=fullgraph)
+    operators = trace_callable(module, (randn(2, 3),)).operators
+    assert [op.name for op in operators] == ["aten.tanh.default", "aten.sigmoid.default"]
+
+
+def test_a_collective_overwrites_its_tensors(tmp_path: Path):
+    def step(x: Tensor) -> Tensor:
+        y = x * 2
+        dist.all_reduce(y)
+        return y.exp()
+
+    store = f"file://{tmp_path / 'store'}"
+    dist.init_process_group("gloo", init_method=store, rank=0, world_size=1)
+    try:
+        profile = trace_callable(step, (randn(3),))
+    finally:
+        dist.destroy_process_group()
+    _, reduce, exp = profile.operators
+    assert reduce.effect == "compute"
+    assert exp.inputs == reduce.mutated == reduce.outputs
 
 
 def test_flops_and_bytes_of_an_operator():
