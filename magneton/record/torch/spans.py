@@ -1,7 +1,7 @@
 """What PyTorch's profiler saw, as plain spans.
 
 In: a stopped profiler. Out: per step of the block, the operators on the host in order, nested, and the
-kernels that each launched. The profiler's own trace file is the way out of it: public, and ten times
+kernels that each launched. The profiler's own trace file is the way out of it: public, and far
 cheaper than its tree of Python objects.
 
     step   |-- aten::linear -------------------------|  aten::view  ...

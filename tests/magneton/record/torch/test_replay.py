@@ -12,7 +12,7 @@ from torch_steps import ClockMeter, FakeClock
 
 from magneton.meters.meter import Reading
 from magneton.profile.model import KeyId, ReplayReading
-from magneton.record.torch.in_place import InPlaceReader
+from magneton.record.torch.in_place import EMPTY_WINDOWS, InPlaceReader
 from magneton.record.torch.keys import operator_key
 from magneton.record.torch.looping import OUT_OF_TIME, LoopReader, dearest
 from magneton.record.torch.replay import KeyReader, ReplayMode
@@ -178,6 +178,13 @@ def test_what_the_meter_costs_is_taken_off_and_nothing_falls_below_zero():
     free, dear = reader.readings(0)
     assert (dear.duration_s, dear.energy_j) == (pytest.approx(0.3), pytest.approx(0.9))
     assert (free.duration_s, free.energy_j) == (0.0, 0.0)
+
+
+def test_an_operator_below_the_cost_of_reading_it_is_zero_and_never_negative():
+    ticks_s = iter([0.0, 1.0] * EMPTY_WINDOWS + [0.0, 0.4])
+    reader = InPlaceReader(ClockMeter(lambda: next(ticks_s)), no_wait)
+    (row,) = read(reader, lambda: torch.ones(4)).values()
+    assert (row.duration_s, row.energy_j) == (0.0, 0.0)
 
 
 def test_a_meter_without_energy_leaves_none_and_still_times():
