@@ -39,7 +39,8 @@ def load(path: Path) -> Profile:
     """Read the profile at ``path``. The file may come from anywhere."""
     try:
         if not path.is_file():
-            raise InvalidProfile("there is no such file", hint="check the path")
+            what = "is not a file" if path.exists() else "there is no such file"
+            raise InvalidProfile(what, hint="check the path")
         with path.open("rb") as file:
             profile = _read(Archive(file))
         check(profile)
@@ -115,10 +116,10 @@ def _check_members(archive: Archive, described: Header) -> None:
     expected |= {_output_member(i) for i in range(len(described.outputs))}
     found = {name: size for name, size in archive.sizes.items() if name != header.MEMBER}
     for name in sorted(found.keys() ^ expected):
-        raise damaged(f"the file {'has an unknown' if name in found else 'lacks the'} member {quoted(name)}")
+        raise damaged(f"{'has an unknown' if name in found else 'lacks the'} member {quoted(name)}")
     for name, size in found.items():
         if described.sizes.get(name) != size:
-            raise damaged(f"the file has {size} bytes in {quoted(name)}, {header.MEMBER} says otherwise")
+            raise damaged(f"has {size} bytes in {quoted(name)}, {header.MEMBER} says otherwise")
     if set(described.sizes) != expected:
         raise damaged(f"{header.MEMBER} lists other members than the file has")
 

@@ -166,7 +166,15 @@ def test_a_huge_file_is_refused_by_its_size(tmp_path: Path) -> None:
         load(path)
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "missing.mgn", Path("/dev/zero"), tmp_path / ("x" * 300)):
-        with pytest.raises(InvalidProfile):
-            load(path)
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "is not a file"),
+        ("/dev/zero", "is not a file"),
+        ("missing.mgn", "there is no such file"),
+        ("n" * 300, "File name too long"),
+    ],
+)
+def test_what_is_no_file_is_refused(name: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidProfile, match=message):
+        load(tmp_path / name)
