@@ -6,6 +6,8 @@ frame that began the phase: what is further out led to the recording, not to the
 
 import linecache
 import os
+import sys
+from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
 
@@ -65,13 +67,26 @@ class Stacks:
         code, _ = self._told[code_id]
         line = _line_at(code, instruction)
         text = linecache.getline(code.co_filename, line).strip()
-        return Frame(file=code.co_filename, line=line, function=code.co_qualname, code=text)
+        return Frame(file=_portable(code.co_filename), line=line, function=code.co_qualname, code=text)
 
 
 def _is_told(file: str) -> bool:
     if file.startswith(_MAGNETON):
         return file.startswith(_MODELS)
     return not file.startswith((_TORCH, "<frozen "))
+
+
+@cache
+def _portable(file: str) -> str:
+    """``file`` as seen from the folder it was imported from, else from the working folder.
+
+    ``transformers/models/llama/modeling_llama.py`` means the same on every machine and tells nobody's home.
+    """
+    places = {os.path.abspath(place) for place in sys.path} | {str(Path(_MAGNETON).parent)}  # noqa: PTH100
+    for place in (*sorted(places, key=len, reverse=True), str(Path.cwd())):
+        if file.startswith(place + os.sep):
+            return file[len(place) + 1 :]
+    return file
 
 
 def _line_at(code: CodeType, instruction: int) -> int:

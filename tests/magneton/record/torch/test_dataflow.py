@@ -309,7 +309,7 @@ def test_stacks_name_the_line_of_the_user():
     profile = trace_callable(lambda x: F.softmax(x.exp(), -1), (randn(3),))  # the line
     for operator in profile.operators:
         (frame,) = profile.stacks[operator.stack_id].frames
-        assert frame.file == __file__
+        assert __file__.endswith(frame.file)
         assert frame.code.endswith("# the line")
         assert linecache.getline(__file__, frame.line).strip() == frame.code
 
