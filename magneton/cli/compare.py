@@ -100,7 +100,7 @@ def compare(
     from magneton.compare.model import Criteria
     from magneton.compare.profiles import compare_profiles
     from magneton.report.output import print_result
-    from magneton.report.progress import progress_bar
+    from magneton.cli.progress import progress_bar
     from magneton.settings import Settings
     from magneton.sides import obtain_pair
 

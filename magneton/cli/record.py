@@ -54,7 +54,7 @@ def record(
 ) -> None:
     """Run one system, measure it, and write one portable file for `compare` and `show`."""
     from magneton.cli.asked import dtype_named, listed
-    from magneton.report.progress import progress_bar
+    from magneton.cli.progress import progress_bar
     from magneton.settings import Settings
     from magneton.sides import record_system
 
