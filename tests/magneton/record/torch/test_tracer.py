@@ -175,6 +175,23 @@ def test_outputs_that_appear_in_one_pass_only_are_doubted(tmp_path: Path):
     assert kinds == ["passes-disagree", "passes-disagree"]
 
 
+def test_compiled_code_is_replayed_as_it_was_traced(tmp_path: Path):
+    x = torch.randn(4, 4)
+
+    def three(x: torch.Tensor) -> torch.Tensor:
+        return (x @ x).relu() + 1
+
+    compiled = torch.compile(three, backend="eager", fullgraph=True)
+    system = FunctionSystem(lambda: {"y": compiled(x)})
+    tracer, journal = TorchTracer(), Journal(tmp_path)
+    tracer.trace(system, CALL, journal)
+    tracer.replay(system, CALL, 0, ClockMeter(), journal, 1.0)
+    operators = rows(tmp_path, "operators")
+    assert len(operators) == 3
+    assert {row["key_id"] for row in rows(tmp_path, "replays")} == {row["key_id"] for row in operators}
+    assert rows(tmp_path, "doubts") == []
+
+
 def test_in_place_energies_add_up_to_no_more_than_the_window_around_them(recorded: Recorded):
     """What is attributed to keys is a part of what one meter saw around the whole replay."""
     tracer, system, journal = recorded
