@@ -44,7 +44,7 @@ def lay_regions(phase: Phase, alignment: Alignment) -> PhaseMatch:
         )
         for x, y in (*computed, *shared)
     ]
-    for x, y in pair_sinks(sinks_x, sinks_y):
+    for x, y in pair_sinks((baseline, candidate), sinks_x, sinks_y):
         output = _output_pair(baseline, x.operators, candidate, y.operators) if x.last and y.last else None
         produces = () if output is None else (len(pairs),)
         pairs += [] if output is None else [output]

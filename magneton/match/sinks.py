@@ -1,13 +1,16 @@
 """Operators whose results reach no anchor: outputs that differ, cache writes, host syncs, dead results.
 
 Those that work on each other's results form one sink. Sinks of both sides pair when they consume the
-same anchors; first those that also agree in the shapes of what they compute, then, one against one,
-whatever their sizes (logits of the last position against those of all).
+same anchors; first those that also compute the same, then, one against one, whatever they compute (other
+weights; logits of the last position against those of all).
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from magneton.match.distance import distances, threshold
 from magneton.match.frontier import Laid
 from magneton.match.reach import SINK
 from magneton.match.unions import Unions
@@ -66,8 +69,11 @@ def _sink(laid: Laid, part: Sequence[int], end: int) -> Sink:
     )
 
 
-def pair_sinks(baseline: Sequence[Sink], candidate: Sequence[Sink]) -> tuple[tuple[Sink, Sink], ...]:
-    exact = _pair_by(baseline, candidate, lambda sink: (sink.consumes, sink.shapes), alone=False)
+def pair_sinks(
+    laid: tuple[Laid, Laid], baseline: Sequence[Sink], candidate: Sequence[Sink]
+) -> tuple[tuple[Sink, Sink], ...]:
+    alike = _pair_by(baseline, candidate, lambda sink: (sink.consumes, sink.shapes), alone=False)
+    exact = tuple((x, y) for x, y in alike if _computes_the_same(laid, x, y))
     left_x = _without(baseline, [x for x, _ in exact])
     left_y = _without(candidate, [y for _, y in exact])
 
@@ -77,6 +83,19 @@ def pair_sinks(baseline: Sequence[Sink], candidate: Sequence[Sink]) -> tuple[tup
         return sink.consumes, sink.syncs, sink.last
 
     return (*exact, *_pair_by(left_x, left_y, loosely, alone=True))
+
+
+def _computes_the_same(laid: tuple[Laid, Laid], baseline: Sink, candidate: Sink) -> bool:
+    """Value by value, as far as both sides were sketched. Their shapes agree."""
+    wirings = laid[0].side.wiring, laid[1].side.wiring
+    rows_x, rows_y = (
+        np.array([v for at in sink.operators for v in wiring.outputs[at]], dtype=np.int64)
+        for wiring, sink in zip(wirings, (baseline, candidate), strict=True)
+    )
+    sketches_x, sketches_y = wirings[0].profile.sketches, wirings[1].profile.sketches
+    known = sketches_x.known[rows_x] & sketches_y.known[rows_y]
+    apart = distances(sketches_x, rows_x[known], sketches_y, rows_y[known])
+    return bool(np.all(apart <= threshold(sketches_x.count[rows_x[known]])))
 
 
 def _pair_by(
