@@ -5,6 +5,9 @@ whole (one operator) or in pieces (several), so that two profiles of one program
 with other operators.
 """
 
+# pyright: reportUnknownLambdaType=false
+# Small functions of arrays: their types are NumPy's business.
+
 from dataclasses import dataclass, replace
 
 import numpy as np

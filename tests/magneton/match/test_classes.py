@@ -1,3 +1,6 @@
+# pyright: reportUnknownLambdaType=false
+# Small functions of arrays: their types are NumPy's business.
+
 import numpy as np
 from graphs import Graph
 

@@ -1,5 +1,8 @@
 """Which value pairs with which, on what evidence."""
 
+# pyright: reportUnknownLambdaType=false
+# Small functions of arrays: their types are NumPy's business.
+
 from collections.abc import Callable
 
 import numpy as np

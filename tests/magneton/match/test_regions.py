@@ -1,5 +1,8 @@
 """Regions of small programs that are written in two ways."""
 
+# pyright: reportUnknownLambdaType=false
+# Small functions of arrays: their types are NumPy's business.
+
 from collections.abc import Callable
 
 import numpy as np
