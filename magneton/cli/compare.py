@@ -97,10 +97,10 @@ def compare(
     flow, and prints what one side spends above the other, with the lines of code behind it.
     """
     from magneton.cli.asked import dtype_named, exit_status, failing, listed
+    from magneton.cli.progress import progress_bar
     from magneton.compare.model import Criteria
     from magneton.compare.profiles import compare_profiles
     from magneton.report.output import print_result
-    from magneton.cli.progress import progress_bar
     from magneton.settings import Settings
     from magneton.sides import obtain_pair
 

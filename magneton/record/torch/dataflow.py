@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from magneton.profile.model import KeyId
 from magneton.record.torch.calls import signature_of
-from magneton.record.torch.internals import calling_frame
+from magneton.record.torch.internals import call_parts, calling_frame
 from magneton.record.torch.keys import operator_key
 from magneton.record.torch.recording import KeyOf, Recording
 from magneton.record.torch.sketching import CAP
@@ -93,7 +93,5 @@ class DataflowMode(TorchDispatchMode):
     ) -> Any:
         if signature_of(func).decomposes:
             with self:
-                parts = func.decompose(*args, **(kwargs or {}))
-            if parts is not NotImplemented:
-                return parts
+                return call_parts(func, args, kwargs or {})
         return self._recording.observe(func, args, kwargs or {})

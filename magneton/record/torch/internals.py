@@ -7,9 +7,10 @@ Kept small on purpose: when a release renames something, this is the file to men
 # All names below are private to PyTorch or CPython; there is no public way to the same facts.
 
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from types import FrameType
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -45,6 +46,15 @@ def write_counter(tensor: Tensor) -> int | None:
 
 def schema_of(func: OpOverload) -> torch.FunctionSchema:
     return func._schema
+
+
+def call_parts(func: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Run a composite as its parts, as it runs where gradients are tracked.
+
+    The C++ composite itself: ``func.decompose()`` would prefer Python decompositions that the user's
+    own run never sees.
+    """
+    return func._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
 
 
 def has_kernel(name: str, dispatch_key: str) -> bool:

@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from magneton.profile.model import KeyId, ReplayReading
 from magneton.record.torch.calls import signature_of
+from magneton.record.torch.internals import call_parts
 from magneton.record.torch.keys import operator_key
 
 
@@ -50,9 +51,7 @@ class ReplayMode(TorchDispatchMode):
         kwargs = kwargs or {}
         if signature_of(func).decomposes:  # cut as the dataflow pass cuts, or no key is met again
             with self:
-                parts = func.decompose(*args, **kwargs)
-            if parts is not NotImplemented:
-                return parts
+                return call_parts(func, args, kwargs)
         self.executed += 1
         key_id = self._key_ids.get(self._key_of(func, args, kwargs))
         if key_id is None:

@@ -6,6 +6,7 @@
 import json
 import linecache
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -534,3 +535,17 @@ def test_long_attributes_are_cut():
         "p": "inf",
         "dtype": "torch.float16",
     }
+
+
+@pytest.mark.parametrize(
+    "module", [nn.Upsample(scale_factor=2), nn.Dropout(0.5), nn.LSTM(4, 4), nn.Conv2d(3, 3, 1)]
+)
+def test_the_same_operators_run_with_inference_mode_as_without_gradients(module: nn.Module):
+    x = torch.randn(2, 5, 4) if isinstance(module, nn.LSTM) else torch.randn(1, 3, 4, 4)
+
+    def names(mode: Callable[[], AbstractContextManager[object]]) -> list[str]:
+        with mode():
+            profile = trace_callable(module, (x,))
+        return [operator.name for operator in profile.operators if operator.effect != "view"]
+
+    assert names(torch.inference_mode) == names(torch.no_grad)

@@ -1,5 +1,6 @@
 """Replay reads every class of operators, and the step computes what it computes alone."""
 
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar
@@ -12,7 +13,7 @@ from torch_steps import ClockMeter, FakeClock
 
 from magneton.meters.meter import Reading
 from magneton.profile.model import KeyId, ReplayReading
-from magneton.record.torch.in_place import EMPTY_WINDOWS, InPlaceReader
+from magneton.record.torch.in_place import EVERY, InPlaceReader, empty_call
 from magneton.record.torch.keys import operator_key
 from magneton.record.torch.looping import OUT_OF_TIME, LoopReader, dearest
 from magneton.record.torch.replay import KeyReader, ReplayMode
@@ -22,6 +23,10 @@ aten = torch.ops.aten
 
 def no_wait() -> None:
     """Everything here runs on the host."""
+
+
+def nothing() -> None:
+    """A call that costs nothing, for tests that price everything else."""
 
 
 class EveryKey(dict[str, KeyId]):
@@ -58,7 +63,7 @@ class Cached:
 
 
 def in_place() -> KeyReader:
-    return InPlaceReader(ClockMeter(), no_wait)
+    return InPlaceReader(ClockMeter(), no_wait, nothing)
 
 
 def looping() -> KeyReader:
@@ -171,7 +176,7 @@ def test_what_the_meter_costs_is_taken_off_and_nothing_falls_below_zero():
         prices.clock.spend(0.25)
         return prices.clock()
 
-    reader = InPlaceReader(ClockMeter(slow_clock, power_w=3.0), no_wait)
+    reader = InPlaceReader(ClockMeter(slow_clock, power_w=3.0), no_wait, nothing)
     with prices, ReplayMode(EveryKey(), reader):
         torch.neg(X)
         torch.mm(X, X)
@@ -181,10 +186,42 @@ def test_what_the_meter_costs_is_taken_off_and_nothing_falls_below_zero():
 
 
 def test_an_operator_below_the_cost_of_reading_it_is_zero_and_never_negative():
-    ticks_s = iter([0.0, 1.0] * EMPTY_WINDOWS + [0.0, 0.4])
-    reader = InPlaceReader(ClockMeter(lambda: next(ticks_s)), no_wait)
+    ticks_s = iter([0.0, 1.0, 0.0, 0.4])
+    reader = InPlaceReader(ClockMeter(lambda: next(ticks_s)), no_wait, nothing)
     (row,) = read(reader, lambda: torch.ones(4)).values()
     assert (row.duration_s, row.energy_j) == (0.0, 0.0)
+
+
+def test_what_a_call_costs_is_read_throughout_the_step_and_taken_off():
+    prices = Prices()
+    calls: list[float] = []
+
+    def expensive_nothing() -> None:
+        prices.clock.spend(0.1)
+        calls.append(prices.clock())
+
+    reader = InPlaceReader(ClockMeter(prices.clock, power_w=3.0), no_wait, expensive_nothing)
+    with prices, ReplayMode(EveryKey(), reader):
+        for _ in range(2 * EVERY + 1):
+            torch.mm(X, X)
+    (row,) = reader.readings(0)
+    assert len(calls) == 3
+    assert (row.duration_s, row.energy_j) == (pytest.approx(0.2), pytest.approx(0.6))
+
+
+def test_the_empty_call_of_torch_costs_less_than_any_work():
+    empty = empty_call()
+    big = torch.randn(256, 256)
+
+    def fastest_s(call: Callable[[], object]) -> float:
+        def once() -> float:
+            began_s = time.process_time()
+            call()
+            return time.process_time() - began_s
+
+        return min(once() for _ in range(50))
+
+    assert fastest_s(empty) < fastest_s(lambda: torch.ops.aten.mm.default(big, big)) / 4
 
 
 def test_a_meter_without_energy_leaves_none_and_still_times():
