@@ -5,7 +5,7 @@ within a bucket a k-d tree over the mean features gives the neighbours. Tests pe
 layers are added, even though the activations of one model often share one count and one rms.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,21 +21,25 @@ Bucket = tuple[int, ...]
 
 
 def close_pairs(
-    sketches_x: Sketches, rows_x: Rows, sketches_y: Sketches, rows_y: Rows
+    sketches_x: Sketches,
+    rows_x: Rows,
+    sketches_y: Sketches,
+    rows_y: Rows,
+    limit: Callable[[NDArray[np.int64]], Reals] = threshold,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Reals]:
-    """Positions in ``rows_x`` and in ``rows_y`` whose distance is within the threshold, and the distance."""
+    """Positions in ``rows_x`` and ``rows_y`` no farther apart than ``limit`` of their count, and how far."""
     buckets_x, buckets_y = _buckets(sketches_x, rows_x), _buckets(sketches_y, rows_y)
     tried = [
         pair
         for (*kind, first), at_x in buckets_x.items()
         for shift in (-OCTAVE, 0, OCTAVE)
         if (at_y := buckets_y.get((*kind, first + shift))) is not None
-        for pair in _neighbours(sketches_x, rows_x, at_x, sketches_y, rows_y, at_y, shift)
+        for pair in _neighbours(sketches_x, rows_x, at_x, sketches_y, rows_y, at_y, shift, limit)
     ]
     at_x = np.concatenate([np.empty(0, dtype=np.int64), *(x for x, _ in tried)])
     at_y = np.concatenate([np.empty(0, dtype=np.int64), *(y for _, y in tried)])
     apart = distances(sketches_x, rows_x[at_x], sketches_y, rows_y[at_y])
-    near = apart <= threshold(sketches_x.count[rows_x[at_x]])
+    near = apart <= limit(sketches_x.count[rows_x[at_x]])
     return at_x[near], at_y[near], apart[near]
 
 
@@ -57,6 +61,7 @@ def _neighbours(
     rows_y: Rows,
     at_y: NDArray[np.int64],
     shift: int,
+    limit: Callable[[NDArray[np.int64]], Reals],
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """A superset of the close pairs of two buckets whose windows of frequencies lie ``shift`` apart."""
     if len(at_x) * len(at_y) <= SMALL:
@@ -64,7 +69,7 @@ def _neighbours(
         return
     points_x = _points(sketches_x, rows_x[at_x], shift)
     points_y = _points(sketches_y, rows_y[at_y], -shift)
-    reach = float(threshold(sketches_x.count[rows_x[at_x[:1]]])[0])
+    reach = float(limit(sketches_x.count[rows_x[at_x[:1]]])[0])
     tree = KDTree(points_y)
     found = tree.query_ball_point(points_x, reach, p=np.inf)
     sizes = [len(hits) for hits in found]

@@ -14,11 +14,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from magneton.match.distance import SAME_SIDE, Rows, anchors, distances, kind_keys
+from magneton.match.candidates import close_pairs
+from magneton.match.distance import SAME_SIDE, Rows, anchors, distances, kind_keys, mean_features
 from magneton.match.unions import Unions
 from magneton.match.wiring import Wiring
 from magneton.profile.sketches import Sketches
+
+ROUNDING = SAME_SIDE / 100  # finer than what may differ, coarser than the order of a sum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -58,27 +62,23 @@ def classify(wiring: Wiring) -> Classes:
 
 
 def _equal_values(sketches: Sketches, rows: Rows) -> list[tuple[int, int]]:
-    """Pairs (first of its kind, equal one): a sort by count and rms, then a look at the close ones."""
-    if not len(rows):
-        return []
-    rms = sketches.rms[rows]
-    keys = kind_keys(sketches, rows)
-    order = np.lexsort((rms, *keys.T))
-    sorted_rms = rms[order]
-    new_run = np.ones(len(rows), dtype=np.bool_)
-    new_run[1:] = np.any(np.diff(keys[order], axis=0) != 0, axis=1)
-    new_run[1:] |= np.diff(sorted_rms) > SAME_SIDE * sorted_rms[1:]
-    run, values = np.cumsum(new_run), rows[order]
-    equal: list[tuple[int, int]] = []
-    while len(values):
-        # The first of each run stands for it; what is not equal to it forms the runs of the next turn.
-        first = np.flatnonzero(np.diff(run, prepend=-1))
-        stands = np.repeat(values[first], np.diff(np.append(first, len(run))))
-        others = np.flatnonzero(stands != values)
-        close = distances(sketches, stands[others], sketches, values[others]) <= SAME_SIDE
-        equal += zip(stands[others[close]].tolist(), values[others[close]].tolist(), strict=True)
-        run, values = run[others[~close]], values[others[~close]]
-    return equal
+    """Pairs of equal values that link all that are equal: first what rounds alike, then neighbours."""
+    cos, sin = mean_features(sketches, rows)
+    rounded = np.round(np.column_stack([cos, sin]) / ROUNDING)
+    keys = np.column_stack([kind_keys(sketches, rows), sketches.first[rows], rounded])
+    _, first, of = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    alike = rows[first][of.reshape(-1)]
+    near = distances(sketches, alike, sketches, rows) <= SAME_SIDE
+    apart = np.union1d(rows[first], rows[~near])
+    one, other, _ = close_pairs(sketches, apart, sketches, apart, limit=_same_side)
+    return [
+        *zip(alike[near].tolist(), rows[near].tolist(), strict=True),
+        *zip(apart[one].tolist(), apart[other].tolist(), strict=True),
+    ]
+
+
+def _same_side(count: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.full(count.shape, SAME_SIDE)
 
 
 def _link_layouts(wiring: Wiring, rank: Mapping[int, int], unions: Unions, can_anchor: np.ndarray) -> None:

@@ -140,7 +140,7 @@ def _operator_problem(_k: int, op: Operator, *, profile: Profile, phases: frozen
         or _reference_problem("key", op.key_id, len(profile.keys))
         or _count_problem("flops", op.flops)
         or _count_problem("bytes_moved", op.bytes_moved)
-        or (None if op.duration_s is None else _duration_problem(op.duration_s))
+        or (None if op.duration_s is None else _duration_problem(op.duration_s, may_be_nothing=True))
         or _operands_problem(op, profile.values)
     )
 
@@ -185,8 +185,8 @@ def _sketch_column_problem(name: str, array: np.ndarray, values: int) -> str | N
 
 
 def _kernel_problem(_k: int, kernel: Kernel, *, profile: Profile, phases: frozenset[str]) -> str | None:
-    if not 0 <= kernel.duration_s < math.inf:
-        return f"has the duration_s {kernel.duration_s}"
+    if problem := _duration_problem(kernel.duration_s, may_be_nothing=True):
+        return problem
     return (
         _phase_problem(kernel.phase, phases)
         or (
@@ -226,7 +226,7 @@ def _replay_problem(_k: int, replay: ReplayReading, *, keys: int) -> str | None:
         _reference_problem("key", replay.key_id, keys)
         or _count_problem("round", replay.round)
         or _positive_problem("executions", replay.executions)
-        or _duration_problem(replay.duration_s)
+        or _duration_problem(replay.duration_s, may_be_nothing=True)
         or _energy_problem(replay.energy_j)
     )
 
@@ -269,8 +269,10 @@ def _moment_problem(name: str, moment_s: float) -> str | None:
     return None if math.isfinite(moment_s) else f"has the {name} {moment_s}"
 
 
-def _duration_problem(duration_s: float) -> str | None:
-    return None if 0 < duration_s < math.inf else f"has the duration_s {duration_s}"
+def _duration_problem(duration_s: float, *, may_be_nothing: bool = False) -> str | None:
+    """A block takes time; an operator may launch nothing, or be no dearer than calling it."""
+    possible = 0 < duration_s < math.inf or (may_be_nothing and duration_s == 0)
+    return None if possible else f"has the duration_s {duration_s}"
 
 
 def _energy_problem(energy_j: float | None) -> str | None:

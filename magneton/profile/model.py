@@ -81,7 +81,7 @@ class Operator:
     flops: int
     bytes_moved: int
     key_id: KeyId  # operators of one key cost the same
-    duration_s: float | None  # in the timeline pass, median over its blocks; None where it was not seen
+    duration_s: float | None  # timeline pass, median over blocks; 0.0: launched nothing; None: not seen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +133,9 @@ class BlockReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayReading:
-    """One window in which one operator was executed over and over. Figures are *per execution*."""
+    """What executing one operator cost in one round. Figures are *per execution*, less that of a mere call;
+    0.0 is an operator that costs no more than calling it.
+    """
 
     key_id: KeyId
     round: int

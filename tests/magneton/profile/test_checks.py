@@ -53,7 +53,7 @@ BAD_ROWS: list[tuple[str, int, dict[str, Any], str]] = [
     ("operators", 0, {"key_id": 3}, "operator 0 refers to key 3 of 3"),
     ("operators", 0, {"flops": -1}, "operator 0 has the flops -1"),
     ("operators", 0, {"bytes_moved": 2**63}, "operator 0 has the bytes_moved 9223372036854775808"),
-    ("operators", 0, {"duration_s": 0.0}, "operator 0 has the duration_s 0.0"),
+    ("operators", 0, {"duration_s": -0.5}, "operator 0 has the duration_s -0.5"),
     ("operators", 0, {"duration_s": float("inf")}, "operator 0 has the duration_s inf"),
     ("values", 2, {"value_id": 1}, "value 2 has the id 1; ids are row numbers"),
     ("values", 2, {"role": "\x1b[1m"}, r"value 2 has the role '\x1b[1m'"),

@@ -28,7 +28,7 @@ WRONG_CELLS: list[tuple[str, str, Sequence[Any], Any, str]] = [
     ("operators", "stack_id", [0, 0, 1], pa.int64(), "operator 2 refers to stack 1 of 1"),
     ("operators", "key_id", [0, 0, -1], pa.int64(), "operator 2 refers to key -1 of 3"),
     ("operators", "flops", [0, -5, 0], pa.int64(), "operator 1 has the flops -5"),
-    ("operators", "duration_s", [0.1, 0.0, 0.1], pa.float64(), "operator 1 has the duration_s 0.0"),
+    ("operators", "duration_s", [0.1, -0.5, 0.1], pa.float64(), "operator 1 has the duration_s -0.5"),
     ("operators", "duration_s", [0.1, float("nan"), 0.1], pa.float64(), "operator 1 has the duration_s nan"),
     ("operands", "op_id", [0, 0, 1, 1, 2, 3], pa.int64(), "op_id is not ascending within 0 to 2"),
     ("operands", "op_id", [-1, 0, 1, 1, 2, 2], pa.int64(), "op_id is not ascending within 0 to 2"),
