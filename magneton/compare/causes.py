@@ -12,15 +12,20 @@ def candidate_causes(
 ) -> tuple[Difference, ...]:
     """The differences that could be behind a finding.
 
-    Between two configurations of one system, every difference could. Two systems differ in all their
-    own options; there only a flag that both have says something.
+    Between two configurations of one system, every difference could. Two systems have flags and packages
+    of their own; there only an option that somebody set and a flag that both have say something.
     """
     if is_one_system(baseline, candidate):
         return known
     return tuple(
         difference
         for difference in known
-        if difference.where == "flag" and difference.baseline is not None and difference.candidate is not None
+        if difference.where == "option"
+        or (
+            difference.where == "flag"
+            and difference.baseline is not None
+            and difference.candidate is not None
+        )
     )
 
 

@@ -123,7 +123,7 @@ def _callers(work: Work) -> str:
 def _cause(finding: Finding) -> str:
     tested = "confirmed" if finding.confirmed else "not tested"
     if not finding.causes:
-        return f"{tested}; no setting that both sides have differs"
+        return f"{tested}; no option was set and no flag of both sides differs"
     shown = "; ".join(difference_line(cause) for cause in finding.causes[:CAUSES])
     more = f"; {len(finding.causes) - CAUSES} more" if len(finding.causes) > CAUSES else ""
     return f"{tested}; candidates: {shown}{more}"

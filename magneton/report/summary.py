@@ -88,14 +88,14 @@ def _phase(ledger: Ledger, phase: Phase) -> PhaseSummary:
 
 
 def _overhead(blocks: Sequence[BlockReading], phase: Phase) -> float | None:
-    """Median step under the profiler over the median clean step."""
-    step_s = {
-        which: [b.duration_s / b.steps for b in blocks if b.pass_ == which and b.phase == phase]
+    """What the profiler adds to a step: the median over rounds of timeline over clean, less one."""
+    step_s: dict[str, dict[int, float]] = {
+        which: {b.round: b.duration_s / b.steps for b in blocks if b.pass_ == which and b.phase == phase}
         for which in ("clean", "timeline")
     }
-    if not all(step_s.values()):
-        return None
-    return float(np.median(step_s["timeline"]) / np.median(step_s["clean"])) - 1
+    timeline_s, clean_s = step_s["timeline"], step_s["clean"]
+    ratios = [timeline_s[round_] / clean_s[round_] for round_ in timeline_s if clean_s.get(round_)]
+    return float(np.median(ratios)) - 1 if ratios else None
 
 
 def _operators(ledger: Ledger) -> tuple[OperatorSummary, ...]:
