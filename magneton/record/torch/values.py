@@ -240,13 +240,18 @@ class Values:
         return ValueId(len(self.rows))
 
     def _sketch(self, value_id: ValueId, tensor: Tensor, base: Tensor | None = None) -> None:
+        self.sketches[value_id] = self._known_sketch(tensor, base) or self._new_sketch(tensor, base)
+        self._unsketched.discard(value_id)
+
+    def _known_sketch(self, tensor: Tensor, base: Tensor | None) -> Sketch | None:
+        """Of a view that shows what an earlier one showed, as a transposed weight does in each step."""
+        return None if base is None else self._sketch_of(tensor, tensor)
+
+    def _new_sketch(self, tensor: Tensor, base: Tensor | None) -> Sketch | None:
         known = None if base is None else self._sketch_of(base, tensor)
         if known is not None and base is not None and base.is_contiguous() and tensor.is_contiguous():
-            sketch: Sketch | None = known
-        else:
-            sketch = sketch_tensor(tensor, cap=self._cap, rearranged_from=known)
-        self.sketches[value_id] = sketch
-        self._unsketched.discard(value_id)
+            return known
+        return sketch_tensor(tensor, cap=self._cap, rearranged_from=known)
 
     def _sketch_of(self, base: Tensor, tensor: Tensor) -> Sketch | None:
         """The sketch of ``base`` as it is now, if it has one and ``tensor`` shows all its elements."""
