@@ -1,7 +1,7 @@
 """Align one phase of two profiles: anchors, then regions between them.
 
-Anchors that make regions depend on one another in a circle are dropped, the weakest of each circle
-first, and the regions laid out anew; circles that are still there at the end become one region.
+Where regions depend on one another in a circle, first what was joined there by choice comes apart; then
+the weakest anchor of each circle is dropped; circles that are still there at the end become one region.
 """
 
 from collections.abc import Sequence
@@ -11,11 +11,12 @@ from magneton.match.anchor import Anchor, Side
 from magneton.match.classes import classify
 from magneton.match.composites import pair_composites
 from magneton.match.context import pair_low_entropy
-from magneton.match.frontier import Laid, both_edges, cycles, repair
+from magneton.match.frontier import Laid, both_edges, repair
 from magneton.match.marks import mark, spots_of
 from magneton.match.model import Evidence
 from magneton.match.pairing import pair_values
 from magneton.match.parameters import pair_sources
+from magneton.match.quotient import cycles
 from magneton.match.reach import SINK, settle
 from magneton.match.unions import Unions
 from magneton.match.wiring import Wiring
@@ -45,15 +46,7 @@ def align(baseline: Wiring, candidate: Wiring) -> Alignment:
     )
     by_value, ambiguous_x, ambiguous_y = pair_values(*sides)
     anchors = pair_low_entropy(*sides, pair_composites(*sides, by_value))
-    groups = _glued_composites(anchors)
-    for _ in range(MOST_DROPS):
-        laid = _lay_out(sides, anchors, groups)
-        knots = cycles(both_edges(*laid))
-        if not knots:
-            break
-        anchors = _without_weakest(anchors, groups, knots)
-        groups = _glued_composites(anchors)
-    laid = _without_circles(sides, anchors, groups)
+    anchors, groups, laid = _without_circles(sides, anchors)
     sources = pair_sources(*laid)
     for _ in sources:
         groups.add()
@@ -70,29 +63,53 @@ def align(baseline: Wiring, candidate: Wiring) -> Alignment:
 
 
 def _without_circles(
-    sides: tuple[Side, Side], anchors: Sequence[Anchor], groups: Unions
-) -> tuple[Laid, Laid]:
+    sides: tuple[Side, Side], anchors: tuple[Anchor, ...]
+) -> tuple[tuple[Anchor, ...], Unions, tuple[Laid, Laid]]:
+    loners: frozenset[Anchor] = frozenset()
+    for _ in range(MOST_DROPS):
+        groups = _glued_composites(anchors)
+        laid = _lay_out(sides, anchors, groups, loners)
+        knots = cycles(both_edges(*laid))
+        if not knots:
+            return anchors, groups, laid
+        joined = _joined(anchors, groups, knots) - loners
+        loners |= joined
+        if not joined:
+            anchors = _without_weakest(anchors, groups, knots)
+    groups = _glued_composites(anchors)
     while True:
-        laid = _lay_out(sides, anchors, groups)
+        laid = _lay_out(sides, anchors, groups, loners)
         merges = groups.merges
         for knot in cycles(both_edges(*laid)):
             first, *others = [group for group in knot if group >= 0] or [SINK]
             for other in others:
                 groups.union(first, other)
         if groups.merges == merges:
-            return laid
+            return anchors, groups, laid
 
 
-def _lay_out(sides: tuple[Side, Side], anchors: Sequence[Anchor], groups: Unions) -> tuple[Laid, Laid]:
+def _joined(anchors: Sequence[Anchor], groups: Unions, knots: Sequence[Sequence[int]]) -> frozenset[Anchor]:
+    """Anchors in the circles that were grouped with others by choice."""
+    in_group: dict[int, list[Anchor]] = {}
+    for index, anchor in enumerate(anchors):
+        in_group.setdefault(groups.find(index), []).append(anchor)
+    members = (in_group.get(group, []) for knot in knots for group in knot)
+    return frozenset(anchor for found in members if len(found) > 1 for anchor in found)
+
+
+def _lay_out(
+    sides: tuple[Side, Side], anchors: Sequence[Anchor], groups: Unions, loners: frozenset[Anchor]
+) -> tuple[Laid, Laid]:
     spots_x, spots_y = spots_of(anchors)
+    alone = frozenset(index for index, anchor in enumerate(anchors) if anchor in loners)
     marks = mark(sides[0], spots_x), mark(sides[1], spots_y)
     for left in reversed(range(MOST_REPAIRS + 1)):
-        reaches = settle(sides, marks, groups)
+        reaches = settle(sides, marks, groups, alone)
         laid = (
             Laid(side=sides[0], marks=marks[0], reach=reaches[0]),
             Laid(side=sides[1], marks=marks[1], reach=reaches[1]),
         )
-        if not left or not repair(*laid, groups):
+        if not left or not repair(*laid, groups, alone):
             return laid
     raise AssertionError("the last round returns")
 

@@ -34,8 +34,16 @@ class Reach:
     region: tuple[int, ...]
 
 
-def settle(sides: tuple[Side, Side], marks: tuple[Marks, Marks], groups: Unions) -> tuple[Reach, Reach]:
-    """Assign the operators of both sides, gluing ``groups`` until nothing more needs to be glued."""
+def settle(
+    sides: tuple[Side, Side],
+    marks: tuple[Marks, Marks],
+    groups: Unions,
+    loners: frozenset[int] = frozenset(),
+) -> tuple[Reach, Reach]:
+    """Assign the operators of both sides, gluing ``groups`` until nothing more needs to be glued.
+
+    The groups of the anchors in ``loners`` are glued only where one operator computes several.
+    """
     while True:
         merges = groups.merges
         places = _places(sides[0], marks[0], groups), _places(sides[1], marks[1], groups)
@@ -48,9 +56,14 @@ def settle(sides: tuple[Side, Side], marks: tuple[Marks, Marks], groups: Unions)
         ) -> bool:
             key = frozenset(targets)
             if key not in memo:
-                memo[key] = len(key) > MOST_GLUED or any(
-                    _depends(side, [place.get(g, []) for g in key])
-                    for side, place in zip(sides, places, strict=True)
+                alone = {groups.find(anchor) for anchor in loners}
+                memo[key] = (
+                    len(key) > MOST_GLUED
+                    or not alone.isdisjoint(key)
+                    or any(
+                        _depends(side, [place.get(g, []) for g in key])
+                        for side, place in zip(sides, places, strict=True)
+                    )
                 )
             return memo[key]
 

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from magneton.match.anchor import Anchor, Side, Spot, is_source
-from magneton.match.frontier import Laid, both_edges, consumed, cycles
+from magneton.match.frontier import Laid, both_edges, consumed
 from magneton.match.leftovers import explain
 from magneton.match.model import Leftover, Region, ValuePair
 from magneton.match.phases import Alignment
+from magneton.match.quotient import cycles
 from magneton.match.shared import pair_shared
 from magneton.match.sinks import find_sinks, pair_sinks
 from magneton.profile.model import OpId, ValueId

@@ -95,7 +95,10 @@ def _static(
 
 
 def _is_setting(value: Value, tells_much: bool) -> bool:
-    """A parameter or an input with few different numbers is a mask or a scale, whatever its role."""
+    """What holds few different numbers is a mask or a scale, whatever its role.
+
+    Else named buffers are tables; unnamed constants may as well be weights or a cache.
+    """
     if value.role == "input" and tells_much:
         return not value.dtype.startswith(("float", "bfloat", "complex"))
-    return value.role in ("buffer", "constant") or (value.role != "activation" and not tells_much)
+    return value.role == "buffer" or (value.role != "activation" and not tells_much)

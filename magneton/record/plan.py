@@ -35,19 +35,24 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordPlan:
-    """Seven rounds give seven pairs: the fewest for which a median of pairs has a usable interval."""
+    """Seven rounds give seven pairs: the fewest for which a median of pairs has a usable interval.
+
+    Replays are as many where each operator takes a window of its own. Where operators are read in place
+    a replay is no more than a step, and single executions are noisy: twice as many and one.
+    """
 
     rounds: int = 7
     block_s: float = 0.3
     timeline_s: float = 0.1
     warm_up_s: float = 0.3
-    replay_rounds: int = 5
+    replay_rounds: int = 7
+    in_place_rounds: int = 15
     replay_budget_s: float = 300.0  # of one side, all its rounds and phases; for meters with long windows
     settle_s: float = 1.0  # within which a paused side has to be idle
     timeouts: Timeouts = field(default_factory=Timeouts)
 
     def __post_init__(self) -> None:
-        if self.rounds < 1 or self.replay_rounds < 0:
+        if self.rounds < 1 or self.replay_rounds < 0 or self.in_place_rounds < 0:
             raise ValueError("a plan needs at least one round")
 
     def block_length_s(self, shortest_window_s: float) -> float:
@@ -56,6 +61,10 @@ class RecordPlan:
 
     def timeline_length_s(self, shortest_window_s: float) -> float:
         return max(self.timeline_s, WINDOWS_PER_BLOCK * shortest_window_s)
+
+    def replays(self, shortest_window_s: float) -> int:
+        """Rounds of the replay pass."""
+        return self.replay_rounds if shortest_window_s > 0 else self.in_place_rounds
 
     def replay_call_s(self, phases: int) -> float:
         """The share of the budget that one round of one phase may use."""

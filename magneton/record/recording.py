@@ -95,7 +95,7 @@ class Recording:
                 self._pause(side)
 
     def _measure_replays(self) -> None:
-        for round in range(self._plan.replay_rounds):
+        for round in range(self._replays()):
             for phase in self._phases():
                 for side in order(self._sides, round):
                     if phase in side.phases:
@@ -116,12 +116,16 @@ class Recording:
     def _phases(self) -> tuple[Phase, ...]:
         return tuple(dict.fromkeys(phase for side in self._sides for phase in side.phases))
 
+    def _replays(self) -> int:
+        """Equal on all sides, so that rounds pair: as many as the side with the longest window can take."""
+        return self._plan.replays(max(side.shortest_window_s for side in self._sides))
+
     def _counts_only(self) -> bool:
         return all(side.counts_only for side in self._sides)
 
     def _stretches(self) -> int:
         """Pieces of work after loading: trace and warm-up, two passes per round, replays."""
-        per_phase = 1 if self._counts_only() else 2 + 2 * self._plan.rounds + self._plan.replay_rounds
+        per_phase = 1 if self._counts_only() else 2 + 2 * self._plan.rounds + self._replays()
         return per_phase * sum(len(side.phases) for side in self._sides)
 
     def _begin(self, text: str) -> None:

@@ -82,6 +82,11 @@ class Side:
         return self._prepared.phases
 
     @property
+    def shortest_window_s(self) -> float:
+        """Of this side's meter."""
+        return self._prepared.shortest_window_s
+
+    @property
     def counts_only(self) -> bool:
         """Counts are the same in every repetition: one trace holds them all."""
         return self._prepared.meter.provenance is Provenance.COUNTED
@@ -104,7 +109,7 @@ class Side:
 
     def block(self, turn: Turn) -> None:
         """One clean or timeline block of the length that the plan and the meter ask for."""
-        window_s, step_s = self._prepared.shortest_window_s, self._step_s[turn.phase]
+        window_s, step_s = self.shortest_window_s, self._step_s[turn.phase]
         if turn.pass_ == "clean":
             steps = steps_for(self._plan.block_length_s(window_s), step_s)
             command = RunBlock(phase=turn.phase, steps=steps, round=turn.round, keep=True)

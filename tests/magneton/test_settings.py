@@ -47,6 +47,6 @@ def test_a_callable_against_a_model_is_refused_before_anything_runs() -> None:
 def test_a_plan_has_the_rounds_and_the_patience_asked_for() -> None:
     plan = plan_of(Settings(rounds=3, timeout_s=9.0))
 
-    assert (plan.rounds, plan.replay_rounds) == (3, 3)
+    assert (plan.rounds, plan.replay_rounds, plan.in_place_rounds) == (3, 3, 7)
     assert plan.timeouts.trace_s == plan.timeouts.prepare_s == 9.0
     assert plan_of(Settings()) == plan_of(Settings(python=Path("python")))

@@ -22,6 +22,7 @@ QUICK = RecordPlan(
     timeline_s=0.002,
     warm_up_s=0.002,
     replay_rounds=2,
+    in_place_rounds=2,
     settle_s=0.3,
     timeouts=Timeouts(block_s=5.0),
 )
