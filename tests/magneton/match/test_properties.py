@@ -9,6 +9,7 @@ from soundness import unsound
 
 from magneton.match import match
 from magneton.match.model import Matching
+from magneton.match.quotient import cycles
 from magneton.profile.model import Profile
 
 styles = st.lists(st.booleans(), min_size=1, max_size=5)
@@ -71,3 +72,25 @@ def test_both_sides_of_a_region_read_and_make_the_same(
 ):
     baseline, candidate = written(program, first), written(program, second)
     assert unsound(baseline, candidate, match(baseline, candidate)) == []
+
+
+def links(profile: Profile, regions: list[tuple[int, ...]]) -> set[tuple[int, int]]:
+    place = {op: k for k, ops in enumerate(regions) for op in ops}
+    maker = {value: op.op_id for op in profile.operators for value in op.outputs}
+    return {
+        (place[maker[value]], place[op])
+        for op in place
+        for value in profile.operators[op].inputs
+        if maker.get(value) in place and place[maker[value]] != place[op]
+    }
+
+
+@settings(max_examples=60, deadline=None)
+@given(programs, styles, styles)
+def test_regions_do_not_depend_on_one_another_in_a_circle(
+    program: list[Step], first: list[bool], second: list[bool]
+):
+    baseline, candidate = written(program, first), written(program, second)
+    regions = match(baseline, candidate).regions
+    assert cycles(links(baseline, [region.baseline for region in regions])) == []
+    assert cycles(links(candidate, [region.candidate for region in regions])) == []
