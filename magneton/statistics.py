@@ -74,10 +74,8 @@ class RatioEstimate:
         return _t_tail(excess / self.standard_error, self.degrees_of_freedom)
 
 
-def summarise(
-    readings: Sequence[float], provenance: Provenance, scale_low: float = 1.0, scale_high: float = 1.0
-) -> Quantity:
-    """The mean of ``readings`` with its 95 % interval, widened by how far the meter's scale may be off.
+def summarise(readings: Sequence[float], provenance: Provenance) -> Quantity:
+    """The mean of ``readings`` with its 95 % interval; an error common to all of them is not in it.
 
     The mean, not a robust centre, because means of parts add up to the mean of the whole. Where all
     readings are positive the interval is built around the logarithm of the mean, so it never reaches
@@ -95,8 +93,7 @@ def summarise(
         if values.min() > 0:
             factor = math.exp(min(half / mean, 700.0))
             low, high = mean / factor, mean * factor
-    bounds = (low * scale_low, low * scale_high, high * scale_low, high * scale_high)
-    return _quantity(mean, min(bounds), max(bounds), n, provenance)
+    return _quantity(mean, low, high, n, provenance)
 
 
 def estimate_ratio(

@@ -32,7 +32,7 @@ class Entry:
 
     row: Row
     estimate: RatioEstimate | None = None
-    least: float = 0.0  # the lower end of what the only side, or the costly one, spends, by noise alone
+    least: float = 0.0  # the lower end of what the only side, or the costly one, spends
 
 
 def phase_totals(baseline: Ledger, candidate: Ledger, phase: Phase, *, paired: bool) -> PhaseTotals:

@@ -84,9 +84,9 @@ class Ledger:
         return None if rounds is None else self._summary(rounds)
 
     def least(self, operators: Sequence[OpId]) -> float:
-        """The lower end of their cost by its noise alone: in a share, the meter's scale cancels."""
-        rounds = self.by_round(operators)
-        return 0.0 if rounds is None else summarise(rounds.tolist(), self.provenance).low
+        """The lower end of their cost."""
+        cost = self.attributed(operators)
+        return 0.0 if cost is None else cost.low
 
     def side(self, repetitions: Repetitions, phase: Phase) -> SideCost:
         """These operators as one side of a row. A side that does nothing is known to cost nothing."""
@@ -134,11 +134,11 @@ class Ledger:
         return cost, self.profile.operators[operator].duration_s or 0.0, -operator
 
     def _summary(self, readings: NDArray[np.float64]) -> Quantity | None:
-        meter = self.profile.origin.meter
+        """The spread of the readings; how far the meter's scale may be off is common to all of them, and is
+        told once, with the meter: widening every figure by it would hide the spread.
+        """
         known = readings[~np.isnan(readings)]
-        if known.size == 0:
-            return None
-        return summarise(known.tolist(), self.provenance, meter.scale_low, meter.scale_high)
+        return summarise(known.tolist(), self.provenance) if known.size else None
 
 
 def _filled(readings: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -58,15 +58,6 @@ def test_counts_have_no_noise() -> None:
     assert figure.low == figure.value == figure.high == 42.0
 
 
-@given(rounds, st.floats(0.1, 1), st.floats(1, 10))
-def test_the_scale_widens_the_interval(readings: list[float], low: float, high: float) -> None:
-    plainly, scaled = summarise(readings, MODELLED), summarise(readings, MODELLED, low, high)
-
-    assert scaled.value == plainly.value
-    assert scaled.low == pytest.approx(plainly.low * low)
-    assert scaled.high == pytest.approx(plainly.high * high)
-
-
 @given(rounds, st.floats(1e-3, 1e3))
 def test_k_times_the_readings_give_k_times_the_figure(readings: list[float], k: float) -> None:
     one, other = summarise(readings, MEASURED), summarise([k * reading for reading in readings], MEASURED)
