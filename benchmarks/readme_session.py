@@ -1,0 +1,46 @@
+"""Run the session that the README shows, and write what it printed back into the README.
+
+    python benchmarks/readme_session.py
+
+Only blocks under the README's first ``console`` heading "A session" are run; each ``$ `` line is a command,
+and what follows it up to the next one is replaced by its output at 80 columns.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+README = Path(__file__).parent.parent / "README.md"
+_SESSION = re.compile(r"(?<=## A session\n).*?(?=\n## )", re.DOTALL)
+_BLOCK = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
+
+
+def main() -> None:
+    text = README.read_text(encoding="utf-8")
+    session = _SESSION.search(text)
+    if session is None:
+        sys.exit("the README has no session")
+    shown = _BLOCK.sub(lambda block: run(block.group()), session.group())
+    README.write_text(text[: session.start()] + shown + text[session.end() :], encoding="utf-8")
+
+
+def run(block: str) -> str:
+    """The commands of ``block``, each followed by what it prints now."""
+    commands = [line for line in block.splitlines() if line.startswith("$ ")]
+    return "\n".join(f"{command}\n{output_of(command)}" for command in commands)
+
+
+def output_of(command: str) -> str:
+    words = shlex.split(command.removeprefix("$ "))
+    environment = {**os.environ, "COLUMNS": "80"}
+    done = subprocess.run(
+        [sys.executable, "-m", *words], env=environment, stdout=subprocess.PIPE, text=True, check=True
+    )
+    return "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
+
+
+if __name__ == "__main__":
+    main()
