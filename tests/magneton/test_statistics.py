@@ -47,7 +47,7 @@ def test_readings_around_zero_get_a_plain_interval() -> None:
 
 
 def test_one_noisy_reading_is_unbounded() -> None:
-    figure = summarise([3.0], MODELLED, 0.5, 2.0)
+    figure = summarise([3.0], MODELLED)
 
     assert (figure.low, figure.high, figure.n) == (-math.inf, math.inf, 1)
 
