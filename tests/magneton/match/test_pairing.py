@@ -31,7 +31,9 @@ def computed(baseline: Profile, matching: Matching) -> list[ValuePair]:
 
 
 @pytest.mark.parametrize(
-    "change", [np.negative, lambda a: a * 1.01, lambda a: np.where(np.arange(32) < 2, 0.3, a)], ids=str
+    "change",
+    [np.negative, lambda a: a * 1.01, lambda a: np.where(np.arange(32) < 2, 0.3, a)],
+    ids=["negated", "scaled", "patched"],
 )
 def test_a_near_miss_does_not_pair(change: Callable[..., np.ndarray]):
     baseline = chain(np.tanh, np.cos)
