@@ -27,7 +27,11 @@ def test_layout_does_not_matter(x: np.ndarray):
     assert apart(x, x.T.reshape(-1)) < 1e-12
 
 
-@pytest.mark.parametrize("change", [lambda x: -x, lambda x: 1.01 * x, lambda x: x + 0.02], ids=str)
+@pytest.mark.parametrize(
+    "change",
+    [lambda x: -x, lambda x: 1.01 * x, lambda x: x + 0.02],
+    ids=["negated", "scaled", "shifted"],
+)
 def test_what_is_almost_the_same_is_not(x: np.ndarray, change: object):
     assert apart(x, change(x)) > limit(x.size)  # type: ignore[operator]  # a parametrised lambda
 
