@@ -11,10 +11,11 @@ cheaper than its tree of Python objects.
 
 import json
 import tempfile
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,10 @@ def steps_of(events: Iterable[Mapping[str, Any]]) -> tuple[StepSpans, ...]:
         elif category in _ON_DEVICE:
             device.append((_event(raw), f"cuda:{raw['args'].get('device', 0)}"))
     marks.sort(key=attrgetter("start_ns"))
-    return tuple(_step(mark, marks[0].start_ns, host, device) for mark in marks)
+    host.sort(key=attrgetter("start_ns"))
+    origin_ns = marks[0].start_ns if marks else 0
+    launched, loose = _launched(origin_ns, host, device)
+    return tuple(_step(mark, origin_ns, _within(mark, host), launched, loose) for mark in marks)
 
 
 def _event(raw: Mapping[str, Any]) -> _Event:
@@ -104,11 +108,24 @@ def _event(raw: Mapping[str, Any]) -> _Event:
     )
 
 
+def _within(mark: _Event, events: Sequence[_Event]) -> Sequence[_Event]:
+    """Those of ``events``, which are in order, that start during the step: found without a look at the rest,
+    for a block of short steps has thousands."""
+    start = attrgetter("start_ns")
+    return events[
+        bisect_left(events, mark.start_ns, key=start) : bisect_left(events, mark.stop_ns, key=start)
+    ]
+
+
 def _step(
-    mark: _Event, origin_ns: int, host: Sequence[_Event], device: Sequence[tuple[_Event, str]]
+    mark: _Event,
+    origin_ns: int,
+    host: Sequence[_Event],
+    launched: Mapping[int | None, Sequence[DeviceSpan]],
+    loose: Sequence[tuple[int, DeviceSpan]],
 ) -> StepSpans:
-    ordered = _nested([event for event in host if mark.start_ns <= event.start_ns < mark.stop_ns])
-    launched, loose = _launched(mark, origin_ns, host, device)
+    ordered = _nested(host)
+    first, last = (bisect_left(loose, at_ns, key=itemgetter(0)) for at_ns in (mark.start_ns, mark.stop_ns))
     return StepSpans(
         start_s=(mark.start_ns - origin_ns) * _NS,
         duration_s=(mark.stop_ns - mark.start_ns) * _NS,
@@ -122,20 +139,20 @@ def _step(
             )
             for event, end in ordered
         ),
-        loose=tuple(loose),
+        loose=tuple(span for _, span in loose[first:last]),
     )
 
 
 def _launched(
-    mark: _Event, origin_ns: int, host: Sequence[_Event], device: Sequence[tuple[_Event, str]]
-) -> tuple[Mapping[int | None, Sequence[DeviceSpan]], Sequence[DeviceSpan]]:
-    """Kernels by the call that launched them, and those of this step that no operator launched.
+    origin_ns: int, host: Sequence[_Event], device: Sequence[tuple[_Event, str]]
+) -> tuple[Mapping[int | None, Sequence[DeviceSpan]], Sequence[tuple[int, DeviceSpan]]]:
+    """Kernels by the call that launched them, and those that no operator launched, in order, by their start.
 
     Devices lag behind the host: a kernel belongs to the step of its call, whenever it ran.
     """
     calls = {event.call for event in host if event.call is not None}
     launched: defaultdict[int | None, list[DeviceSpan]] = defaultdict(list)
-    loose: list[DeviceSpan] = []
+    loose: list[tuple[int, DeviceSpan]] = []
     for event, name in device:
         span = DeviceSpan(
             name=event.name,
@@ -145,9 +162,9 @@ def _launched(
         )
         if event.call in calls:
             launched[event.call].append(span)
-        elif mark.start_ns <= event.start_ns < mark.stop_ns:
-            loose.append(span)
-    return launched, loose
+        else:
+            loose.append((event.start_ns, span))
+    return launched, sorted(loose, key=itemgetter(0))
 
 
 def _nested(events: Sequence[_Event]) -> list[tuple[_Event, int]]:

@@ -1,5 +1,6 @@
 """A trace's events, sorted into steps, nested calls and the kernels they launched."""
 
+from time import process_time
 from typing import Any
 
 import torch
@@ -118,3 +119,17 @@ def test_the_profiler_is_read_as_it_really_writes():
         assert step.host[0].name == "aten::linear"
         assert step.host[0].end == len(step.host)
         assert 0 < step.host[0].duration_s <= step.duration_s
+
+
+def test_the_cost_grows_with_the_events_and_not_with_steps_times_events():
+    """A callable whose step takes microseconds fills a block with thousands of steps."""
+
+    def cpu_s(steps: int) -> float:
+        events = [mark(10 * i, 9) for i in range(steps)]
+        events += [event("cpu_op", "aten::mul", 10 * i + k, 1) for i in range(steps) for k in range(4)]
+        events += [event("kernel", "k", 10 * i + 2, 1) for i in range(steps)]
+        began_s = process_time()
+        assert len(steps_of(events)) == steps
+        return process_time() - began_s
+
+    assert min(cpu_s(4000) for _ in range(3)) < 8 * min(cpu_s(1000) for _ in range(3))
