@@ -4,12 +4,14 @@ A setting that was not given is None. It is filled in from a profile that the ot
 else from the defaults here; nothing is measured or loaded.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from magneton.errors import MagnetonError
 from magneton.meters.board import board_count, load_nvml
+from magneton.meters.registry import require_meter
 from magneton.meters.sensors import SensorAbsent, SensorUnusable
 from magneton.models.model import Model, check_fits, resolve_model
 from magneton.models.preset import preset_names
@@ -21,6 +23,7 @@ from magneton.system import CALLABLE, SystemSpec, describe, installed_version
 from magneton.workload import CALL, DType, Phase, Workload
 
 AUTO = "auto"
+DEVICE = re.compile(r"auto|cpu|cuda(:\d+)?")
 DEFAULT_MODEL = "llama"
 
 
@@ -84,6 +87,7 @@ def plan_of(settings: Settings) -> RecordPlan:
 
 def requests_for(specs: Sequence[SystemSpec], settings: Settings) -> list[RecordRequest]:
     """What to record for each system; the model is found, or made, once for all of them."""
+    _refuse_unknown(settings)
     workloads = [_workload(spec, settings) for spec in specs]
     if all(spec.name == CALLABLE for spec in specs):
         return [_request(spec, work, None, settings) for spec, work in zip(specs, workloads, strict=True)]
@@ -99,6 +103,13 @@ def requests_for(specs: Sequence[SystemSpec], settings: Settings) -> list[Record
         if runnable and model.architecture not in runnable:
             raise unknown(f"architecture for {spec.name}", model.architecture, runnable)
     return [_request(spec, work, model, settings) for spec, work in zip(specs, workloads, strict=True)]
+
+
+def _refuse_unknown(settings: Settings) -> None:
+    """Before a model is made or loaded, which may take long."""
+    require_meter(settings.meter or AUTO)
+    if not DEVICE.fullmatch(settings.device or AUTO):
+        raise unknown("device", settings.device or AUTO, (AUTO, "cpu", "cuda", "cuda:0"))
 
 
 def _workload(spec: SystemSpec, settings: Settings) -> Workload:
@@ -146,7 +157,7 @@ def _callable_name(spec: SystemSpec) -> str:
 def _device(settings: Settings) -> str:
     """``auto`` is the first board where there is one and a framework that was built for it."""
     if settings.device not in (None, AUTO):
-        return settings.device
+        return "cuda:0" if settings.device == "cuda" else settings.device
     if settings.python is None and "+cpu" in (installed_version("torch") or ""):
         return "cpu"
     try:

@@ -5,7 +5,7 @@ from typing import get_args
 
 from magneton.cli.options import DTypeName
 from magneton.compare.model import KINDS, Comparison
-from magneton.errors import EXIT_FINDING, EXIT_OK, EXIT_UNRESOLVED
+from magneton.errors import EXIT_FINDING, EXIT_OK, EXIT_UNRESOLVED, MagnetonError
 from magneton.names import unknown
 from magneton.workload import DType
 
@@ -18,7 +18,10 @@ def listed(text: str | None) -> tuple[str, ...] | None:
     """``prefill,decode`` as a tuple; None where nothing was given."""
     if text is None:
         return None
-    return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip())) or None
+    names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    if not names:
+        raise MagnetonError(f"no name in the list {text!r}", hint="write names with commas between them")
+    return names
 
 
 def dtype_named(choice: DTypeName | None) -> DType | None:

@@ -1,10 +1,16 @@
 """The options that commands share, each written down once."""
 
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
+
+from magneton.names import unknown
+
+LARGEST_SEED = 2**32 - 1  # of NumPy's global generator, which a callable may draw from
+Choice = TypeVar("Choice", bound=StrEnum)
 
 
 class Format(StrEnum):
@@ -20,6 +26,18 @@ class DTypeName(StrEnum):
     FLOAT32 = "float32"
     BFLOAT16 = "bfloat16"
     FLOAT16 = "float16"
+
+
+def one_of(kind: type[Choice], what: str) -> Callable[[str], Choice]:
+    """Reads a member of ``kind`` by its value; for another one, the error offers the nearest."""
+
+    def read(text: str) -> Choice:
+        valid = [str(member) for member in kind]
+        if text not in valid:
+            raise unknown(what, text, valid)
+        return kind(text)
+
+    return read
 
 
 ModelOption = Annotated[
@@ -47,10 +65,23 @@ StepsOption = Annotated[
     int | None, typer.Option("--steps", metavar="N", min=1, help="Tokens decoded per prompt.  [default: 4]")
 ]
 DTypeOption = Annotated[
-    DTypeName | None, typer.Option("--dtype", help="Of weights and activations.  [default: float32]")
+    DTypeName | None,
+    typer.Option(
+        "--dtype",
+        parser=one_of(DTypeName, "dtype"),
+        metavar="DTYPE",
+        help="Of weights and activations: float32, bfloat16 or float16.  [default: float32]",
+    ),
 ]
 SeedOption = Annotated[
-    int | None, typer.Option("--seed", metavar="N", min=0, help="Of the token ids.  [default: 0]")
+    int | None,
+    typer.Option(
+        "--seed",
+        metavar="N",
+        min=0,
+        max=LARGEST_SEED,
+        help="Of token ids and of a callable's generators.  [default: 0]",
+    ),
 ]
 MeterOption = Annotated[
     str | None,
@@ -63,7 +94,9 @@ DeviceOption = Annotated[
 ]
 ThreadsOption = Annotated[
     int | None,
-    typer.Option("--threads", metavar="N", min=1, help="Processor threads of a system.  [default: 1]"),
+    typer.Option(
+        "--threads", metavar="N", min=1, max=1024, help="Processor threads of a system.  [default: 1]"
+    ),
 ]
 RoundsOption = Annotated[
     int | None,
@@ -84,5 +117,13 @@ PythonOption = Annotated[
 TopOption = Annotated[
     int, typer.Option("--top", metavar="N", min=1, help="Findings and table rows to print.")
 ]
-FormatOption = Annotated[Format, typer.Option("--format", help="Of what is written to standard output.")]
+FormatOption = Annotated[
+    Format,
+    typer.Option(
+        "--format",
+        parser=one_of(Format, "format"),
+        metavar="FORMAT",
+        help="Of what is written to standard output: text or json.",
+    ),
+]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]

@@ -31,6 +31,13 @@ def meter_names() -> tuple[str, ...]:
     return (AUTO, *plugin_names(METERS))
 
 
+def require_meter(spec: str) -> None:
+    """Refuse a name that no meter has, before anything is loaded to be measured with it."""
+    name = spec.partition(":")[0]
+    if name not in meter_names():
+        raise unknown("meter", name, meter_names())
+
+
 def open_meter(spec: str, device: str) -> Meter:
     """The meter ``NAME[:variant]`` for work on ``device`` ("cpu", "cuda:0").
 
@@ -38,9 +45,8 @@ def open_meter(spec: str, device: str) -> Meter:
     """
     if spec == AUTO:
         return automatic_meter(device, lambda board: open_meter("nvml", board))
+    require_meter(spec)
     name, colon, variant = spec.partition(":")
-    if name not in meter_names():
-        raise unknown("meter", name, meter_names())
     plugin = _plugin(name)
     if not plugin.variants:
         if colon:

@@ -38,20 +38,21 @@ def resolve_model(spec: str, scale: str | None = None) -> Model:
     """The model that ``spec`` names, synthesised or downloaded if it has to be."""
     if spec in preset_names():
         return _preset_model(spec, scale)
+    folder = Path(spec).expanduser()
+    is_place = folder.exists() or "/" in spec or spec.startswith(("~", "."))
+    if not is_place:
+        raise unknown("model", spec, preset_names())
     if scale is not None:
         raise MagnetonError(
             f"model {spec!r} has no scales", hint=f"a scale goes with a preset: {', '.join(preset_names())}"
         )
-    folder = Path(spec).expanduser()
     if folder.is_dir():
         return read_model(folder.resolve(), name=folder.resolve().name)
     if is_hub_id(spec):
         return read_model(download(spec), name=spec)
-    if folder.exists() or "/" in spec or spec.startswith(("~", ".")):
-        raise MagnetonError(
-            f"model {spec!r} is not a folder", hint="give a folder with config.json and *.safetensors"
-        )
-    raise unknown("model", spec, preset_names())
+    raise MagnetonError(
+        f"model {spec!r} is not a folder", hint="give a folder with config.json and *.safetensors"
+    )
 
 
 def read_model(folder: Path, *, name: str) -> Model:

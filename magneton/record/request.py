@@ -29,6 +29,8 @@ class RecordRequest:
 
     def label(self) -> str:
         """As the user would type it."""
+        if self.system == "callable":
+            return f"{self.options['path']}:{self.options['function']}"
         options = ",".join(f"{key}={value}" for key, value in self.options.items())
         return f"{self.system}:{options}" if options else self.system
 

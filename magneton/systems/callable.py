@@ -16,7 +16,7 @@ from magneton.system import complete_options
 from magneton.systems.running import Facts, Setup
 from magneton.systems.snapshot import Snapshot
 from magneton.systems.structure import named_leaves
-from magneton.systems.torch_setting import found_flags, found_versions, use_threads
+from magneton.systems.torch_setting import found_flags, found_versions, use_device, use_threads
 from magneton.systems.user_file import user_errors, user_function
 from magneton.workload import CALL, Phase
 
@@ -47,6 +47,7 @@ class CallableSystem:
         self._path, function = Path(options["path"]), options["function"]
         self._seed = setup.workload.seed
         use_threads(setup.threads)
+        use_device(setup.device)
         self._sow()
         build = user_function(self._path, function)
         with user_errors(self._path, f"{function}() in"):

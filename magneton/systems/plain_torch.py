@@ -14,7 +14,7 @@ from magneton.names import unknown
 from magneton.system import complete_options
 from magneton.systems.running import Facts, Setup
 from magneton.systems.tokens import TokenTensors, token_tensors
-from magneton.systems.torch_setting import found_flags, found_versions, use_threads
+from magneton.systems.torch_setting import found_flags, found_versions, use_device, use_threads
 from magneton.workload import DECODE, PREFILL, Phase
 
 NAME = "torch"
@@ -39,6 +39,7 @@ class PlainTorchSystem:
         if architecture not in MODULES:
             raise unknown("architecture for the torch system:", architecture, MODULES)
         use_threads(setup.threads)
+        use_device(setup.device)
         room = Room(
             batch=workload.batch,
             positions=workload.prompt_tokens + workload.decode_steps,

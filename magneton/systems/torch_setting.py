@@ -8,11 +8,25 @@ from typing import Any
 
 import torch
 
+from magneton.errors import MagnetonError
+
 ENVIRONMENT_PREFIXES = ("OMP_", "MKL_", "KMP_", "GOMP_", "TORCH_", "PYTORCH_", "CUBLAS_", "NVIDIA_TF32")
 
 
 def use_threads(threads: int) -> None:
     torch.set_num_threads(threads)
+
+
+def use_device(device: str) -> None:
+    """Refuse a board that this interpreter's torch does not see, before anything is loaded onto it."""
+    boards = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if device == "cpu" or int(device.partition(":")[2] or 0) < boards:
+        return
+    seen = f"sees {boards} boards" if boards else "sees none"
+    raise MagnetonError(
+        f"no device {device}: torch {torch.__version__} {seen}",
+        hint="use --device cpu, or --python with an interpreter whose torch was built for the board",
+    )
 
 
 def found_versions(packages: Iterable[str]) -> Mapping[str, str]:

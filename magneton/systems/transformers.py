@@ -5,6 +5,7 @@ import inspect
 import os
 from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
@@ -13,7 +14,7 @@ from magneton.errors import MagnetonError
 from magneton.system import complete_options, describe
 from magneton.systems.running import Facts, Setup
 from magneton.systems.tokens import TokenTensors, token_tensors
-from magneton.systems.torch_setting import found_flags, found_versions, use_threads
+from magneton.systems.torch_setting import found_flags, found_versions, use_device, use_threads
 from magneton.workload import DECODE, PREFILL, Phase
 
 NAME = "transformers"
@@ -41,18 +42,22 @@ class TransformersSystem:
         transformers.utils.logging.set_verbosity_error()
         transformers.utils.logging.disable_progress_bar()
         use_threads(setup.threads)
+        use_device(setup.device)
         try:
-            model = transformers.AutoModelForCausalLM.from_pretrained(
+            model, loading = transformers.AutoModelForCausalLM.from_pretrained(
                 setup.model_folder,
                 dtype=getattr(torch, setup.workload.dtype),
                 attn_implementation=options["attn_implementation"],
                 local_files_only=True,
+                ignore_mismatched_sizes=True,  # told below, by name
+                output_loading_info=True,
             )
         except (ValueError, OSError) as error:
             raise MagnetonError(
                 f"transformers cannot load {setup.model_folder}: {str(error).partition(chr(10))[0]}",
                 hint="is it a causal language model that the installed transformers knows?",
             ) from error
+        _check_complete(loading, setup.model_folder)
         self._model: Any = model.to(setup.device).eval()
         self._new_cache = lambda: transformers.DynamicCache(config=self._model.config)
         accepted = inspect.signature(self._model.forward).parameters
@@ -108,6 +113,20 @@ class TransformersSystem:
             mode="eager",
             dataflow_mode="eager",
             flags={**found_flags(), **flags},
+        )
+
+
+def _check_complete(loading: Mapping[str, Any], folder: Path) -> None:
+    """Parameters without weights were filled at random: that is another model, and another one each time."""
+    missing = sorted(loading["missing_keys"])
+    misshapen = sorted(str(key[0] if isinstance(key, tuple) else key) for key in loading["mismatched_keys"])
+    if missing or misshapen:
+        name, what = (missing[0], "lack") if missing else (misshapen[0], "have another shape for")
+        more = len(missing) + len(misshapen) - 1
+        others = f" and {more} more parameters" if more else ""
+        raise MagnetonError(
+            f"the weights in {folder} {what} {name}{others}",
+            hint="copy or download the folder again: config.json and weights must belong together",
         )
 
 

@@ -158,7 +158,7 @@ class WorkerClient:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(STACKS_SHOWN_WITHIN_S)
         self.close()
-        return lost(self._name, f"did not answer within {timeout_s:g} s while {doing}", self._log)
+        return lost(self._name, f"did not answer within {timeout_s:.3g} s while {doing}", self._log)
 
     def _died(self, doing: str) -> WorkerFailed:
         try:

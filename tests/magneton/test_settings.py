@@ -44,6 +44,25 @@ def test_a_callable_against_a_model_is_refused_before_anything_runs() -> None:
         requests_for([CALLABLE, SystemSpec(name="torch", options={})], Settings())
 
 
+@pytest.mark.parametrize(("given", "used"), [("cpu", "cpu"), ("cuda", "cuda:0"), ("cuda:3", "cuda:3")])
+def test_a_device_is_named_in_full(given: str, used: str) -> None:
+    (request,) = requests_for([CALLABLE], Settings(device=given))
+
+    assert request.device == used
+
+
+@pytest.mark.parametrize("name", ["cudda", "cuda:", "cuda:x", "cpu:0", "mps"])
+def test_a_device_that_nothing_runs_on_is_refused(name: str) -> None:
+    with pytest.raises(MagnetonError, match="unknown device"):
+        requests_for([CALLABLE], Settings(device=name))
+
+
+def test_a_callable_is_called_as_the_user_types_it() -> None:
+    (request,) = requests_for([CALLABLE], Settings(device="cpu"))
+
+    assert request.label() == "/home/me/mine.py:build"
+
+
 def test_a_plan_has_the_rounds_and_the_patience_asked_for() -> None:
     plan = plan_of(Settings(rounds=3, timeout_s=9.0))
 

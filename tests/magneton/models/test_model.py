@@ -93,6 +93,7 @@ def test_a_folder_that_is_not_whole_is_refused(tmp_path: Path, damage: str, mess
     ("spec", "scale", "message", "hint"),
     [
         ("lama", None, "unknown model 'lama'", "did you mean 'llama'?"),
+        ("lama", "tiny", "unknown model 'lama'", "did you mean 'llama'?"),
         ("llama", "tyni", "unknown scale 'tyni'", "did you mean 'tiny'?"),
         ("./nowhere", None, "'./nowhere' is not a folder", "config.json"),
         ("/no/such/folder", None, "is not a folder", "config.json"),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.numpy import load_file, save_file
 from tiny_models import tiny_model
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -44,10 +45,11 @@ def load(
     *,
     workload: Workload = WORKLOAD,
     options: Mapping[str, str] | None = None,
+    device: str = "cpu",
 ) -> tuple[RunningSystem, Facts]:
     system: RunningSystem = load_plugin(SYSTEMS, name)()
     facts = system.load(
-        Setup(options=options or {}, model_folder=folder, workload=workload, device="cpu", threads=1)
+        Setup(options=options or {}, model_folder=folder, workload=workload, device=device, threads=1)
     )
     return system, facts
 
@@ -220,3 +222,24 @@ def test_an_architecture_that_transformers_does_not_know(tmp_path: Path):
     path.write_text(path.read_text().replace('"llama"', '"lama"'))
     with pytest.raises(MagnetonError, match="transformers cannot load"):
         load("transformers", folder)
+
+
+@pytest.mark.parametrize("name", BOTH)
+@pytest.mark.parametrize("damage", ["one is missing", "one has another shape"])
+def test_weights_that_do_not_fit_are_refused_by_name(tmp_path: Path, name: str, damage: str):
+    """A library would fill them at random, and each side would run a model of its own."""
+    folder = tiny_model("llama", tmp_path)
+    path = folder / "model.safetensors"
+    weights = load_file(path)
+    weight = weights.pop("model.layers.1.mlp.up_proj.weight")
+    if damage == "one has another shape":
+        weights["model.layers.1.mlp.up_proj.weight"] = weight[:-1].copy()
+    save_file(weights, path, metadata={"format": "pt"})
+    with pytest.raises(MagnetonError, match=r"the weights in .*model\.layers\.1\.mlp\.up_proj\.weight"):
+        load(name, folder)
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_a_board_that_torch_does_not_see_is_refused(name: str, folder: Path):
+    with pytest.raises(MagnetonError, match="no device cuda:99"):
+        load(name, folder, device="cuda:99")
