@@ -12,10 +12,12 @@ from magneton.errors import MagnetonError
 from magneton.profile.model import Profile
 from magneton.profile.output import Output, cannot_write, reserve
 from magneton.profile.store import load, save_into
+from magneton.profile.store import save as save_profile
 from magneton.record.progress import Progress
+from magneton.record.recovery import recover
 from magneton.record.session import record, record_pair
 from magneton.settings import Settings, like, plan_of, requests_for
-from magneton.system import RecordedProfile, SystemSpec, parse_system
+from magneton.system import PROFILE_SUFFIX, RecordedProfile, SystemSpec, parse_system
 
 Side = SystemSpec | RecordedProfile
 
@@ -48,13 +50,26 @@ def obtain_pair(
     return profiles
 
 
-@contextmanager
-def _folder(folder: Path) -> Generator[tuple[Output, Output], None, None]:
-    """Places for both profiles, made sure of before anything is measured."""
+def recover_sides(folder: Path, *, save: Path) -> tuple[Path, ...]:
+    """Keep what a recording had measured before it failed or was stopped; returns where each profile lies."""
+    profiles = recover(folder)
+    _make(save)
+    for name, profile in profiles.items():
+        save_profile(profile, save / f"{name}{PROFILE_SUFFIX}")
+    return tuple(save / f"{name}{PROFILE_SUFFIX}" for name in profiles)
+
+
+def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise cannot_write(folder, error) from error
+
+
+@contextmanager
+def _folder(folder: Path) -> Generator[tuple[Output, Output], None, None]:
+    """Places for both profiles, made sure of before anything is measured."""
+    _make(folder)
     with reserve(folder / "baseline.mgn") as one, reserve(folder / "candidate.mgn") as other:
         yield one, other
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from magneton import __version__
-from magneton.cli import compare, doctor, record, show, systems
+from magneton.cli import compare, doctor, record, recover, show, systems
 from magneton.cli.boundary import ReportsUserErrors
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
 )
 app.command(epilog=compare.EPILOG)(compare.compare)
 app.command(epilog=record.EPILOG)(record.record)
+app.command()(recover.recover)
 app.command()(show.show)
 app.command()(systems.systems)
 app.command()(doctor.doctor)
@@ -43,8 +44,8 @@ def magneton(
     del version
 
 
-def main() -> None:
-    """Run the command line. A terminal that cannot show a character gets its escape, never a crash."""
+def run() -> None:
+    """Parse and run. A terminal that cannot show a character gets its escape, never a crash."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -66,11 +66,11 @@ def _open_beside(path: Path) -> BinaryIO:
 def cannot_write(path: Path, error: OSError) -> MagnetonError:
     """``error`` as the user should read it."""
     if error.errno in _FULL:
-        hint = "free some space, or choose another place with -o"
+        hint = "free some space, or choose another place"
     elif error.errno in _FORBIDDEN:
-        hint = "choose a folder that you may write to with -o"
+        hint = "choose a folder that you may write to"
     else:
-        hint = "choose another place with -o; its folder has to exist"
+        hint = "choose another place; its folder has to exist"
     return MagnetonError(f"cannot write {path}: {error.strerror}", hint=hint)
 
 

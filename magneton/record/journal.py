@@ -38,6 +38,7 @@ from magneton.record.codec import encode
 
 ORIGIN_FILE = "origin.json"
 OUTPUTS_FOLDER = "outputs"
+TRACED_FILE = "traced"
 REFUSALS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 
 
@@ -92,6 +93,16 @@ TABLES: Mapping[type[Row], str] = MappingProxyType(
 def open_unbuffered(path: Path) -> io.RawIOBase:
     """One ``write`` system call per row: nothing of ours is lost when the process is killed."""
     return path.open("ab", buffering=0)
+
+
+def mark_traced(folder: Path) -> None:
+    """The side that writes into ``folder`` has written down every phase's operators and values."""
+    with _disk_may_refuse(folder):
+        (folder / TRACED_FILE).touch()
+
+
+def is_traced(folder: Path) -> bool:
+    return (folder / TRACED_FILE).is_file()
 
 
 class Journal:

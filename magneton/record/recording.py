@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from magneton.profile.model import Profile
+from magneton.record.journal import is_traced
 from magneton.record.plan import RecordPlan, order, turns
 from magneton.record.progress import Progress
 from magneton.record.request import RecordRequest
@@ -74,7 +75,7 @@ class Recording:
 
     def journals(self) -> tuple[Path, ...]:
         """Folders of the sides whose trace is complete."""
-        return (*self._earlier, *(side.journal for side in self._sides if side.traced))
+        return (*self._earlier, *(side.journal for side in self._sides if is_traced(side.journal)))
 
     def crowded(self) -> bool:
         """Whether the present failure came while a second side was being fitted in beside the first."""

@@ -90,22 +90,28 @@ def _measure(requests: Mapping[str, RecordRequest], recording: Recording) -> tup
             if isinstance(error, WorkerOutOfMemory) and recording.crowded():
                 recording.discard()
                 raise _CrowdedError from error
-            _tell_journals(error, recording)
+            error.journals = recording.journals()
+            _tell_what_was_measured(error, recording)
             raise
-        except MagnetonError:
+        except MagnetonError as error:
             if not recording.journals():
                 recording.discard()
+            _tell_what_was_measured(error, recording)
             raise
 
 
 def _stopped(recording: Recording) -> Interrupted:
-    what = "what had been measured lies" if recording.journals() else "nothing had been measured; logs lie"
-    error = Interrupted("the recording was stopped", hint=f"{what} in {recording.folder}")
-    error.journals = recording.journals()
+    journals = recording.journals()
+    hint = _keep(recording) if journals else f"nothing had been measured; logs lie in {recording.folder}"
+    error = Interrupted("the recording was stopped", hint=hint)
+    error.journals = journals
     return error
 
 
-def _tell_journals(error: WorkerFailed, recording: Recording) -> None:
-    error.journals = recording.journals()
-    if error.journals:
-        error.hint += f"\nwhat had been measured: {recording.folder}"
+def _tell_what_was_measured(error: MagnetonError, recording: Recording) -> None:
+    if recording.journals():
+        error.hint += f"\n{_keep(recording)}"
+
+
+def _keep(recording: Recording) -> str:
+    return f"to keep what had been measured: magneton recover {recording.folder} --save FOLDER"

@@ -7,6 +7,7 @@ from typing import Self
 from magneton.profile.model import Profile
 from magneton.quantity import Provenance
 from magneton.record.assemble import read_journal
+from magneton.record.journal import mark_traced
 from magneton.record.plan import RecordPlan, Turn, steps_for
 from magneton.record.request import RecordRequest
 from magneton.worker.client import WorkerClient
@@ -34,7 +35,6 @@ class Side:
         folder.mkdir()
         self.label = request.label()
         self.journal = folder
-        self.traced = False
         self._request = request
         self._plan = plan
         self._step_s: dict[Phase, float] = {}
@@ -93,7 +93,8 @@ class Side:
 
     def trace(self, phase: Phase) -> None:
         self._client.ask(Trace(phase=phase), Done, timeout_s=self._plan.timeouts.trace_s)
-        self.traced = phase == self.phases[-1]
+        if phase == self.phases[-1]:
+            mark_traced(self.journal)
 
     def warm_up(self, phase: Phase) -> None:
         """The first step may compile; later ones show how long a step takes."""

@@ -13,7 +13,7 @@ import pytest
 from profiles import small_profile
 from typer.testing import CliRunner
 
-from magneton.cli import app
+from magneton.cli.app import app
 from magneton.profile.model import Profile
 from magneton.profile.store import load, save
 
@@ -78,7 +78,7 @@ def _times(profile: Profile, key: int, factor: float) -> Profile:
 
 def test_help_is_quick_and_imports_nothing_heavy() -> None:
     code = (
-        "import sys\nfrom magneton.cli import app\n"
+        "import sys\nfrom magneton.cli.app import app\n"
         "try:\n    app(['compare', '--help'], prog_name='magneton')\nexcept SystemExit:\n    pass\n"
         f"print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
     )
