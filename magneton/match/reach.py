@@ -141,12 +141,16 @@ class _Sweep:
 def _only_lays_out(wiring: Wiring, marks: Marks, at: int) -> bool:
     """Whether an operator makes of an anchored value that value again, from nothing else.
 
-    What was in the memory before it was overwritten does not count.
+    What was in the memory before it was overwritten does not count, nor does a tensor without elements
+    (a cache that is still empty).
     """
     values, written = wiring.profile.values, wiring.outputs[at]
     anchors = {marks.anchor[v] for v in written if v in marks.anchor}
     memory = {values[v].storage_id for v in written}
-    return all(marks.anchor.get(v) in anchors or values[v].storage_id in memory for v in wiring.inputs[at])
+    return all(
+        marks.anchor.get(v) in anchors or values[v].storage_id in memory or 0 in values[v].shape
+        for v in wiring.inputs[at]
+    )
 
 
 def _glue(groups: Unions, targets: set[int]) -> int:

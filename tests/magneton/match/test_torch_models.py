@@ -167,3 +167,29 @@ def test_llama_eager_against_sdpa_is_fine_grained_in_every_layer():
     attentions = {k for k, found in enumerate(names) if any("softmax" in name for name in found)}
     assert any(set(group.regions) == attentions for group in matching.groups)
     assert len(attentions) == 3
+
+
+def test_filling_an_empty_cache_is_one_piece_of_work_however_it_is_done():
+    weight, x = torch.randn(3, 64, 64), torch.randn(2, 8, 64)
+    empty = torch.empty(2, 0, 64)
+
+    def joined(x: Tensor) -> Tensor:
+        q, k, v = (x @ w for w in weight)
+        k, v = torch.cat([empty, k], 1), torch.cat([empty, v], 1)
+        return F.scaled_dot_product_attention(q, k, v) @ weight[0]
+
+    def copied(x: Tensor) -> Tensor:
+        q, k, v = (x @ w for w in weight)
+        keys, values = torch.zeros(2, 2, 12, 64)
+        keys[:, :8].copy_(k)
+        values[:, :8].copy_(v)
+        return F.scaled_dot_product_attention(q, keys[:, :8], values[:, :8]) @ weight[0]
+
+    baseline, candidate = trace_callable(joined, (x,)), trace_callable(copied, (x,))
+    matching = match(baseline, candidate)
+    where = {op: number for number, region in enumerate(matching.regions) for op in region.baseline}
+    other = {op: number for number, region in enumerate(matching.regions) for op in region.candidate}
+    joins = [where[op.op_id] for op in baseline.operators if op.name.startswith("aten.cat")]
+    copies = [other[op.op_id] for op in candidate.operators if op.name.startswith("aten.copy_")]
+    assert joins == copies
+    assert len(joins) == 2
