@@ -6,17 +6,21 @@ alternately in one session; a system against a file is measured with the file's 
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+from magneton.compare.comparability import check_origins
 from magneton.errors import MagnetonError
 from magneton.profile.model import Profile
+from magneton.profile.origin import Origin
 from magneton.profile.output import Output, cannot_write, reserve
 from magneton.profile.store import load, save_into
 from magneton.profile.store import save as save_profile
 from magneton.record.progress import Progress
 from magneton.record.recovery import recover
+from magneton.record.request import RecordRequest
 from magneton.record.session import record, record_pair
-from magneton.settings import Settings, like, plan_of, requests_for
+from magneton.settings import AUTO, Settings, like, plan_of, requests_for
 from magneton.system import PROFILE_SUFFIX, RecordedProfile, SystemSpec, parse_system
 
 Side = SystemSpec | RecordedProfile
@@ -83,13 +87,31 @@ def _obtain(one: Side, other: Side, settings: Settings, progress: Progress) -> t
             return load(one.path), load(other.path)
         case RecordedProfile(), SystemSpec():
             profile = load(one.path)
-            return profile, _record_like(profile, other, settings, progress)
+            request = _request_like(profile.origin, other, settings)
+            check_origins(profile.origin, _expected(request, profile.origin))
+            return profile, record(request, plan_of(settings), progress)
         case SystemSpec(), RecordedProfile():
             profile = load(other.path)
-            return _record_like(profile, one, settings, progress), profile
+            request = _request_like(profile.origin, one, settings)
+            check_origins(_expected(request, profile.origin), profile.origin)
+            return record(request, plan_of(settings), progress), profile
 
 
-def _record_like(profile: Profile, spec: SystemSpec, settings: Settings, progress: Progress) -> Profile:
-    settings = like(settings, profile.origin)
-    (request,) = requests_for([spec], settings)
-    return record(request, plan_of(settings), progress)
+def _request_like(origin: Origin, spec: SystemSpec, settings: Settings) -> RecordRequest:
+    (request,) = requests_for([spec], like(settings, origin))
+    return request
+
+
+def _expected(request: RecordRequest, other: Origin) -> Origin:
+    """The origin that a recording will have, as far as it is known; the rest as on the other side."""
+    recorded = other.meter.name
+    is_like = request.meter in (AUTO, recorded) or recorded.startswith(f"{request.meter}:")
+    return replace(
+        other,
+        model=request.model,
+        config_hash=request.config_hash,
+        workload=request.workload,
+        meter=other.meter if is_like else replace(other.meter, name=request.meter),
+        threads=request.threads,
+        device_kind="cpu" if request.device == "cpu" else "cuda",
+    )

@@ -29,7 +29,12 @@ _WORKLOAD_HINT = "record both sides with the same workload options"
 
 def check_comparable(baseline: Profile, candidate: Profile) -> None:
     """Raise ``Incomparable`` naming the first field that forbids the comparison, with both values."""
-    fields = zip(_fields(baseline.origin), _fields(candidate.origin), strict=True)
+    check_origins(baseline.origin, candidate.origin)
+
+
+def check_origins(baseline: Origin, candidate: Origin) -> None:
+    """The same, where a side is not recorded yet but its origin is known."""
+    fields = zip(_fields(baseline), _fields(candidate), strict=True)
     for (name, one), (_, other) in fields:
         if one != other:
             raise Incomparable(

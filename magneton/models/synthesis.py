@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 from magneton.models.preset import Recipe, TensorRecipe
@@ -35,7 +36,10 @@ def synthesise(recipe: Recipe, folder: Path) -> None:
     (folder / "config.json").write_text(json.dumps(recipe.config, indent=2) + "\n")
     write_tokenizer(folder, recipe.vocab_size)
     tensors = {tensor.name: draw(tensor, recipe.seed) for tensor in recipe.tensors}
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    try:
+        save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    except SafetensorError as error:  # of sound tensors: only the disk can have refused them
+        raise OSError(f"model.safetensors: {error}") from error
 
 
 def draw(tensor: TensorRecipe, seed: int) -> NDArray[np.float32]:

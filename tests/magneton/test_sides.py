@@ -6,6 +6,7 @@ import pytest
 
 from magneton.compare.model import Criteria
 from magneton.compare.profiles import compare_profiles
+from magneton.errors import Incomparable
 from magneton.profile.store import load
 from magneton.record.progress import NoProgress
 from magneton.settings import Settings
@@ -28,6 +29,9 @@ def lean():
 
 def wasteful():
     return built(3)
+
+def never():
+    raise RuntimeError("this was not to be run")
 """
 COUNTED = Settings(meter="counted:bytes", device="cpu", timeout_s=120.0)
 
@@ -61,3 +65,21 @@ def test_a_file_and_a_callable_make_a_pair_recorded_apart(mine: Path, tmp_path: 
     assert pair[1].origin.meter.name == "counted:bytes"
     assert not comparison.paired
     assert comparison.verdict == "no difference"
+
+
+@pytest.mark.parametrize(
+    ("other", "field"),
+    [
+        (Settings(seed=5), "seed is 0 in the baseline and 5 in the candidate"),
+        (Settings(meter="counted:flops"), "meter is 'counted:bytes' in the baseline"),
+        (Settings(device="cuda:0"), "device kind is 'cpu' in the baseline and 'cuda' in the candidate"),
+        (Settings(threads=2), "number of threads is 1 in the baseline and 2 in the candidate"),
+    ],
+)
+def test_what_cannot_be_compared_with_a_file_is_refused_before_it_is_run(
+    mine: Path, tmp_path: Path, other: Settings, field: str
+) -> None:
+    record_system(f"{mine}:lean", COUNTED, NoProgress(), output=tmp_path / "lean.mgn")
+
+    with pytest.raises(Incomparable, match=field):
+        obtain_pair(str(tmp_path / "lean.mgn"), f"{mine}:never", other, NoProgress())

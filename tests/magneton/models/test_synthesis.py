@@ -8,7 +8,7 @@ from tiny_models import tiny_model
 
 from magneton.models.hashes import weights_hash
 from magneton.models.preset import TensorRecipe, preset_names, read_preset, recipe_at
-from magneton.models.synthesis import CHUNK, draw, recipe_hash
+from magneton.models.synthesis import CHUNK, draw, recipe_hash, synthesise
 
 # Of model.safetensors at scale tiny. They change only together with SYNTHESIS_VERSION or the preset:
 # profiles recorded on different machines are comparable because these are the same everywhere.
@@ -74,3 +74,10 @@ def test_transformers_reads_the_tokenizer(tmp_path: Path):
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     assert tokenizer("w5 w1023 nothing </s>").input_ids == [5, 1023, 0, 2]
     assert tokenizer.decode([7, 8]) == "w7 w8"
+
+
+def test_a_disk_that_refuses_the_weights_is_an_error_of_the_system(tmp_path: Path):
+    """As those of other files are: what fills the cache explains it."""
+    (tmp_path / "model.safetensors").mkdir()
+    with pytest.raises(OSError, match=r"model\.safetensors"):
+        synthesise(recipe_at(read_preset("llama"), "tiny"), tmp_path)
