@@ -106,9 +106,13 @@ def weight_files(folder: Path) -> tuple[Path, ...]:
         )
     for path in files:
         try:
-            with safe_open(path, framework="numpy"):
+            with path.open("rb"), safe_open(path, framework="numpy"):
                 pass
-        except (SafetensorError, OSError) as error:
+        except OSError as error:
+            raise MagnetonError(
+                f"cannot read {path}: {error.strerror or error}", hint="check that you may read it"
+            ) from error
+        except SafetensorError as error:
             raise MagnetonError(f"{path} is damaged: {error}", hint="copy or download it again") from error
     return files
 

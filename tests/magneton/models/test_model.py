@@ -63,6 +63,9 @@ def damaged(folder: Path, damage: str) -> None:
             config.write_text(json.dumps({"model_type": "llama"}))
         case "no weights":
             weights.unlink()
+        case "weights not a file":
+            weights.unlink()
+            weights.mkdir()
         case "weights cut short":
             weights.write_bytes(weights.read_bytes()[:-10])
         case _:
@@ -78,6 +81,7 @@ def damaged(folder: Path, damage: str) -> None:
         ("config nested without end", "not valid JSON"),
         ("config without vocabulary", "no vocab_size or no model_type"),
         ("no weights", r"no \*\.safetensors in"),
+        ("weights not a file", r"cannot read .*model\.safetensors: Is a directory"),
         ("weights cut short", r"model\.safetensors is damaged"),
         ("weights of noise", r"model\.safetensors is damaged"),
     ],
