@@ -15,8 +15,12 @@ from magneton.match.model import Leftover, Matching, ValuePair
 from magneton.match.wiring import Wiring, wire
 from magneton.profile.model import Frame, Operator, OpId, Profile, Role, ValueId
 
-SOURCE_NOISE = 1e-4  # of a projection, relative to what independent elements would give
+# Of a projection, relative to what independent elements would give:
+SOURCE_NOISE = 1e-6  # sources are copies of each other, or they are not
 NOISE = 2e-2  # of what was computed, in whatever order and precision
+FINE_NOISE = 1e-4  # the same in float32 or better, where a small change must not pass for rounding
+SAME_NUMBERS = 1e-8  # of a sketch: the order of summation shows no more, one changed number does
+FINE_DTYPES = ("float32", "float64", "complex64", "complex128")
 
 Kind = Literal["values", "order"]
 Shown = tuple[ValueId, ValueId]
@@ -50,7 +54,7 @@ def first_divergence(baseline: Profile, candidate: Profile, matching: Matching) 
     found = next(judge.sources(), None)
     if found is None:
         found = min((*judge.reordered(), *judge.unmatched()), key=lambda item: item[0], default=None)
-        found = None if found is None else found[1:]
+        found = judge.changed_source() if found is None else found[1:]
     if found is None:
         return None
     kind, (value_x, value_y) = found
@@ -65,16 +69,21 @@ class _Judge:
         phases = dict.fromkeys(op.phase for op in baseline.operators)
         self._sides = [(_classified(baseline, p), _classified(candidate, p)) for p in phases]
 
-    def sources(self) -> Iterator[tuple[Kind, Shown]]:
-        """Named sources that differ, unless all that is computed from them agrees all the same."""
+    def sources(self, *, exonerate: bool = True) -> Iterator[tuple[Kind, Shown]]:
+        """Named sources that differ; with ``exonerate``, unless all that is computed from them agrees."""
         named = {v.name: v for v in self._candidate.values if v.producer is None and v.name}
         for value in self._baseline.values:
             other = named.get(value.name) if value.producer is None else None
             if other is None or other.shape != value.shape:
                 continue
-            kind = self._differs(value.value_id, other.value_id, SOURCE_NOISE)
-            if kind is not None and not self._is_exonerated(value.value_id):
-                yield kind, (value.value_id, other.value_id)
+            shown = value.value_id, other.value_id
+            if self._differs(*shown, SOURCE_NOISE) is None or (exonerate and self._is_exonerated(shown[0])):
+                continue
+            yield "order" if self._distance(*shown) <= SAME_NUMBERS else "values", shown
+
+    def changed_source(self) -> tuple[Kind, Shown] | None:
+        """One with other numbers: no way of storing explains it, though nothing computed shows it."""
+        return next((found for found in self.sources(exonerate=False) if found[0] == "values"), None)
 
     def reordered(self) -> Iterator[tuple[int, Kind, Shown]]:
         """Computed pairs whose elements come in another order, by position in the baseline."""
@@ -99,8 +108,33 @@ class _Judge:
         op_x = first_x[0]
         sizes = _sizes(self._baseline, op_x)
         op_y = next((op for op in first_y if _sizes(self._candidate, op) == sizes), first_y[0])
+        if moved := self._moved_operand(op_x, op_y):
+            yield int(op_x.op_id), "order", moved
+            return
         sources = self._unmatched_sources(op_x, op_y)
         yield int(op_x.op_id), "values", sources or (op_x.outputs[0], op_y.outputs[0])
+
+    def _moved_operand(self, op_x: Operator, op_y: Operator) -> Shown | None:
+        """Where an operand of both came into another order; None where every operand is as on the other side.
+
+        A permutation of recognised numbers is recognised too: what shows it is who reads it.
+        """
+        values_x, values_y = self._baseline.values, self._candidate.values
+        for x, y in zip(op_x.inputs, op_y.inputs, strict=False):
+            moved = values_x[x].shape == values_y[y].shape and self._differs(x, y, NOISE) == "order"
+            if moved and self._distance(x, y) <= FINE_NOISE:
+                return self._first_moved(x, y)
+        return None
+
+    def _first_moved(self, x: ValueId, y: ValueId) -> Shown:
+        """Of the arrangements of one value on the candidate's side, the first that the baseline never has."""
+        values_x, values_y = self._baseline.values, self._candidate.values
+        for side_x, side_y in self._sides:
+            for one in _members(side_y, y):
+                alike = [o for o in _members(side_x, x) if values_x[o].shape == values_y[one].shape]
+                if alike and all(self._differs(other, one, NOISE) == "order" for other in alike):
+                    return alike[0], one
+        return x, y
 
     def _unmatched_sources(self, op_x: Operator, op_y: Operator) -> Shown | None:
         """Parameters of equal size that the two operators read and no pair knows."""
@@ -124,13 +158,16 @@ class _Judge:
         sketches_x, sketches_y = self._baseline.sketches, self._candidate.sketches
         if not sketches_x.known[x] or not sketches_y.known[y]:
             return None
-        if distance(sketches_x, x, sketches_y, y) > float(threshold(sketches_x.count[[x]])[0]):
+        if self._distance(x, y) > float(threshold(sketches_x.count[[x]])[0]):
             return "values"
         spread = float(sketches_x.rms[x]) * float(sketches_x.count[x]) ** 0.5
         apart = abs(sketches_x.projection[x] - sketches_y.projection[y])
         return "order" if float(apart.max()) > noise * spread else None
 
-    def _reordered(self, pair: ValuePair) -> Shown | None:
+    def _distance(self, x: ValueId, y: ValueId) -> float:
+        return distance(self._baseline.sketches, x, self._candidate.sketches, y)
+
+    def _reordered(self, pair: ValuePair, *, noise: float = NOISE) -> Shown | None:
         """Members of equal shape, none of which agrees with any in the order of elements."""
         if len(pair.baseline) != 1 or len(pair.candidate) != 1:
             return None
@@ -142,7 +179,7 @@ class _Judge:
             for y in _members(side_y, pair.candidate[0])
             if values_x[x].shape == values_y[y].shape
         ]
-        agree = (self._differs(x, y, NOISE) is None for x, y in alike)
+        agree = (self._differs(x, y, noise) is None for x, y in alike)
         return None if not alike or any(agree) else alike[0]
 
     def _is_exonerated(self, value: ValueId) -> bool:
@@ -151,8 +188,12 @@ class _Judge:
         readers = [r for r in self._matching.regions if indices & set(r.consumes)]
         made = [self._matching.pairs[k] for region in readers for k in region.produces]
         return bool(made) and not any(
-            pair.evidence == "output" or self._reordered(pair) is not None for pair in made
+            pair.evidence == "output" or self._reordered(pair, noise=self._noise_of(pair)) is not None
+            for pair in made
         )
+
+    def _noise_of(self, pair: ValuePair) -> float:
+        return FINE_NOISE if self._baseline.values[pair.baseline[0]].dtype in FINE_DTYPES else NOISE
 
     def _output_differs(self, pair: ValuePair) -> bool:
         return self._differs(pair.baseline[0], pair.candidate[0], NOISE) is not None
