@@ -19,7 +19,7 @@ from magneton.profile.model import Frame, Operator, OpId, Profile, Role, ValueId
 SOURCE_NOISE = 1e-6  # sources are copies of each other, or they are not
 NOISE = 2e-2  # of what was computed, in whatever order and precision
 FINE_NOISE = 1e-4  # the same in float32 or better, where a small change must not pass for rounding
-SAME_NUMBERS = 1e-8  # of a sketch: the order of summation shows no more, one changed number does
+ONE_NUMBER = 0.3  # how far a sketch moves, times sqrt(n) and over the projection, is about 2 if one changed
 FINE_DTYPES = ("float32", "float64", "complex64", "complex128")
 
 Kind = Literal["values", "order"]
@@ -77,9 +77,9 @@ class _Judge:
             if other is None or other.shape != value.shape:
                 continue
             shown = value.value_id, other.value_id
-            if self._differs(*shown, SOURCE_NOISE) is None or (exonerate and self._is_exonerated(shown[0])):
-                continue
-            yield "order" if self._distance(*shown) <= SAME_NUMBERS else "values", shown
+            kind = self._differs(*shown, SOURCE_NOISE)
+            if kind is not None and not (exonerate and self._is_exonerated(shown[0])):
+                yield "values" if self._is_edited(*shown) else kind, shown
 
     def changed_source(self) -> tuple[Kind, Shown] | None:
         """One with other numbers: no way of storing explains it, though nothing computed shows it."""
@@ -90,7 +90,7 @@ class _Judge:
         for pair in self._matching.pairs:
             at = self._baseline.values[pair.baseline[0]].producer
             if at is not None and pair.evidence != "output" and (shown := self._reordered(pair)):
-                yield int(at), "order", shown
+                yield int(at), "order", self._moved_before(pair) or shown
 
     def unmatched(self) -> Iterator[tuple[int, Kind, Shown]]:
         """The first values after which nothing is matched any more."""
@@ -104,6 +104,7 @@ class _Judge:
     def _first_of(self, ops_x: Sequence[OpId], ops_y: Sequence[OpId]) -> Iterator[tuple[int, Kind, Shown]]:
         first_x, first_y = _computed(self._baseline, ops_x), _computed(self._candidate, ops_y)
         if not first_x or not first_y:
+            yield from self._added(first_x, first_y)
             return
         op_x = first_x[0]
         sizes = _sizes(self._baseline, op_x)
@@ -113,6 +114,39 @@ class _Judge:
             return
         sources = self._unmatched_sources(op_x, op_y)
         yield int(op_x.op_id), "values", sources or (op_x.outputs[0], op_y.outputs[0])
+
+    def _added(
+        self, ops_x: Sequence[Operator], ops_y: Sequence[Operator]
+    ) -> Iterator[tuple[int, Kind, Shown]]:
+        """What one side makes of a value where the other is done with it. Anything else is told before."""
+        last = len(self._baseline.operators)
+        for x, y in (
+            (x, op.outputs[0]) for op in ops_y[:1] for x, _ in self._counterparts(candidate=op.inputs)
+        ):
+            yield last, "values", (x, y)
+        for x, y in (
+            (op.outputs[0], y) for op in ops_x[:1] for _, y in self._counterparts(baseline=op.inputs)
+        ):
+            yield last, "values", (x, y)
+
+    def _counterparts(
+        self, *, baseline: Sequence[ValueId] = (), candidate: Sequence[ValueId] = ()
+    ) -> Iterator[Shown]:
+        """Computed pairs that one of these values belongs to, in whatever arrangement."""
+        for pair in self._matching.pairs:
+            x, y = pair.baseline[0], pair.candidate[0]
+            for side_x, side_y in self._sides:
+                known = {*_members(side_x, x)} & {*baseline} or {*_members(side_y, y)} & {*candidate}
+                if known and self._baseline.values[x].producer is not None:
+                    yield x, y
+
+    def _moved_before(self, pair: ValuePair) -> Shown | None:
+        """Where what ``pair`` is computed from came into another order already."""
+        at_x = self._baseline.values[pair.baseline[0]].producer
+        at_y = self._candidate.values[pair.candidate[0]].producer
+        if at_x is None or at_y is None:
+            return None
+        return self._moved_operand(self._baseline.operators[at_x], self._candidate.operators[at_y])
 
     def _moved_operand(self, op_x: Operator, op_y: Operator) -> Shown | None:
         """Where an operand of both came into another order; None where every operand is as on the other side.
@@ -163,6 +197,14 @@ class _Judge:
         spread = float(sketches_x.rms[x]) * float(sketches_x.count[x]) ** 0.5
         apart = abs(sketches_x.projection[x] - sketches_y.projection[y])
         return "order" if float(apart.max()) > noise * spread else None
+
+    def _is_edited(self, x: ValueId, y: ValueId) -> bool:
+        """Whether numbers changed, and did not only trade places: a sketch is blind to places."""
+        sketches_x, sketches_y = self._baseline.sketches, self._candidate.sketches
+        apart = abs(sketches_x.projection[x] - sketches_y.projection[y]).max()
+        return self._distance(x, y) * float(sketches_x.count[x] * sketches_x.rms[x]) > ONE_NUMBER * float(
+            apart
+        )
 
     def _distance(self, x: ValueId, y: ValueId) -> float:
         return distance(self._baseline.sketches, x, self._candidate.sketches, y)
