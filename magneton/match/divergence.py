@@ -120,13 +120,9 @@ class _Judge:
     ) -> Iterator[tuple[int, Kind, Shown]]:
         """What one side makes of a value where the other is done with it. Anything else is told before."""
         last = len(self._baseline.operators)
-        for x, y in (
-            (x, op.outputs[0]) for op in ops_y[:1] for x, _ in self._counterparts(candidate=op.inputs)
-        ):
+        for x, y in ((x, op.outputs[0]) for op in ops_y for x, _ in self._counterparts(candidate=op.inputs)):
             yield last, "values", (x, y)
-        for x, y in (
-            (op.outputs[0], y) for op in ops_x[:1] for _, y in self._counterparts(baseline=op.inputs)
-        ):
+        for x, y in ((op.outputs[0], y) for op in ops_x for _, y in self._counterparts(baseline=op.inputs)):
             yield last, "values", (x, y)
 
     def _counterparts(

@@ -90,6 +90,41 @@ def test_help_is_quick_and_imports_nothing_heavy() -> None:
     assert "BASELINE" in result.stdout
 
 
+WITHOUT_FRAMEWORK = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "transformers", "accelerate", "tokenizers"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+from magneton.cli import main
+
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["compare", "costly.mgn", "lean.mgn"], 0),
+        (["compare", "lean.mgn", "other-work.mgn", "--format", "json"], 4),
+        (["show", "lean.mgn"], 0),
+        (["systems"], 0),
+        (["doctor"], 0),
+    ],
+)
+def test_what_reads_profiles_works_where_no_framework_is_installed(
+    saved: Path, arguments: Sequence[str], status: int
+) -> None:
+    command = [sys.executable, "-c", WITHOUT_FRAMEWORK, *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, env=PROCESS, cwd=saved, check=False)
+
+    assert (result.returncode, result.stderr) == (status, "")
+    assert result.stdout != ""
+
+
 @pytest.mark.parametrize("command", ["compare", "record", "show", "systems", "doctor"])
 def test_every_command_explains_itself(command: str) -> None:
     result = magneton(command, "--help")

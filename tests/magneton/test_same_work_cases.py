@@ -254,10 +254,11 @@ def test_a_change_is_still_named_where_the_rest_is_spelled_otherwise(edit: Calla
 
 
 @pytest.mark.parametrize("side", ["baseline", "candidate"])
-@pytest.mark.parametrize("change", ["1.01", "nan"])
+@pytest.mark.parametrize("change", ["1.01", "nan", "x.mean() - x.mean()"])
 def test_what_only_one_side_does_with_the_result_is_placed(side: str, change: str) -> None:
     def scaled(x: Tensor) -> Tensor:
-        return model(x) * (1.01 if change == "1.01" else float("nan"))
+        factor = 1.01 if change == "1.01" else float("nan") if change == "nan" else 1 / (x.mean() - x.mean())
+        return model(x) * factor
 
     model = Model()
     one, other = traced(scaled, prompts()), traced(model, prompts())
