@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 import magneton
+from magneton.errors import MagnetonError
 from magneton.meters.meter import Meter
 from magneton.meters.registry import open_meter
 from magneton.profile.model import BlockReading, Doubt
@@ -94,16 +95,7 @@ def since(started_s: float) -> Callable[[], float]:
 
 def prepare(command: Prepare) -> Loaded:
     """Load the system, open the meter, and write down where the figures will come from."""
-    system = open_system(command.system)
-    facts = system.load(
-        Setup(
-            options=command.options,
-            model_folder=command.model_folder,
-            workload=command.workload,
-            device=command.device,
-            threads=command.threads,
-        )
-    )
+    system, facts = _load(command)
     loaded = Loaded(
         system=system,
         tracer=open_tracer(system.framework, since(command.started_s)),
@@ -114,6 +106,24 @@ def prepare(command: Prepare) -> Loaded:
     )
     loaded.journal.write_origin(_origin(command, facts, loaded.meter))
     return loaded
+
+
+def _load(command: Prepare) -> tuple[RunningSystem, Facts]:
+    setup = Setup(
+        options=command.options,
+        model_folder=command.model_folder,
+        workload=command.workload,
+        device=command.device,
+        threads=command.threads,
+    )
+    try:
+        system = open_system(command.system)
+        return system, system.load(setup)
+    except ModuleNotFoundError as error:
+        raise MagnetonError(
+            f"{command.system} needs the package {error.name!r}, which {sys.executable} does not have",
+            hint="install it there, or name another interpreter with --python",
+        ) from error
 
 
 def _origin(command: Prepare, facts: Facts, meter: Meter) -> Origin:

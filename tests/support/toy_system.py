@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,10 @@ SLEEPER = "import time; time.sleep(600)"
 
 def user_error() -> None:
     raise MagnetonError("no such thing", hint="try another")
+
+
+def lack_a_package() -> None:
+    import_module("no_such_package")
 
 
 def crash() -> None:
@@ -129,6 +134,7 @@ MISHAPS: Mapping[str, Callable[[], None]] = {
     function.__name__: function
     for function in (
         user_error,
+        lack_a_package,
         crash,
         leave,
         leave_at_once,

@@ -275,3 +275,11 @@ def test_a_worker_that_stays_busy_while_paused_is_found(tmp_path: Path):
 
     assert not paused.idle and paused.busy_cores > 0.1
     assert [doubt.kind for doubt in read_journal(tmp_path / "journal").doubts] == ["paused-side-busy"]
+
+
+def test_a_package_that_the_interpreter_lacks_is_named(worker: WorkerClient, tmp_path: Path):
+    with pytest.raises(MagnetonError, match="needs the package 'no_such_package'") as raised:
+        worker.ask(toy_prepare(tmp_path, in_="load", how="lack_a_package"), Prepared, timeout_s=30)
+
+    assert sys.executable in str(raised.value)
+    assert "--python" in raised.value.hint
