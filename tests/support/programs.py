@@ -56,7 +56,7 @@ def _written(graph: Graph, kind: str, x: Ref, y: Ref, weight: np.ndarray, pieces
             return [graph.op("mul", np.multiply, x, graph.op("sigmoid", _sigmoid, x))]
         return [graph.op("silu", lambda a: a * _sigmoid(a), x)]
     if kind == "norm":
-        return [_norm(graph, x, pieces)]
+        return [_norm(graph, x, np.exp(weight[0]), pieces)]
     if kind == "add":
         return [graph.op("add", np.add, x, y)]
     if kind == "mix":
@@ -88,13 +88,17 @@ def _written(graph: Graph, kind: str, x: Ref, y: Ref, weight: np.ndarray, pieces
     return [graph.op("add", np.add, x, zeros)]
 
 
-def _norm(graph: Graph, x: Ref, pieces: bool) -> Ref:
+def _norm(graph: Graph, x: Ref, gain: np.ndarray, pieces: bool) -> Ref:
+    """With a gain, as real ones have: a norm of a norm is then another value, not the same one again."""
+    g = graph.parameter("g", gain)
     if not pieces:
-        return graph.op("rms_norm", lambda a: a / np.sqrt((a * a).mean(-1, keepdims=True) + 1e-6), x)
+        return graph.op(
+            "rms_norm", lambda a, g: a / np.sqrt((a * a).mean(-1, keepdims=True) + 1e-6) * g, x, g
+        )
     squares = graph.op("pow", np.square, x)
     mean = graph.op("mean", lambda a: a.mean(-1, keepdims=True), squares)
     scale = graph.op("rsqrt", lambda a: 1 / np.sqrt(a + 1e-6), mean)
-    return graph.op("mul", np.multiply, x, scale)
+    return graph.op("gain", np.multiply, graph.op("mul", np.multiply, x, scale), g)
 
 
 def _sigmoid(a: np.ndarray) -> np.ndarray:
