@@ -5,12 +5,10 @@ In: the machine, looked at without importing a framework and without changing an
 """
 
 import os
-import platform
 import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -22,13 +20,14 @@ from magneton.meters.counter import Counter, probe_counter
 from magneton.meters.devices import read_device
 from magneton.meters.nvml import SHORTEST_S
 from magneton.meters.sensors import SensorAbsent, SensorUnusable
+from magneton.system import installed_version
+from magneton.worker.machine import CPUINFO, processor_name
 
 State = Literal["ok", "absent", "unusable"]
 
 ROOMY_BYTES = 2_000_000_000  # a small model, its recordings, and one environment of a system
 PACKAGES = ("torch", "transformers", "zeus")
 POWERCAP = Path("/sys/class/powercap")
-CPUINFO = Path("/proc/cpuinfo")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,7 +165,7 @@ def _zeus(package: Check, sensors: tuple[Check, ...]) -> Check:
             detail="the package zeus is not installed; it also reads AMD boards and RAPL",
             advice="pip install 'magneton[zeus]'",
         )
-    if _installed("zeus-ml") is not None:
+    if installed_version("zeus-ml") is not None:
         return Check(
             name="zeus",
             state="unusable",
@@ -203,14 +202,8 @@ def _cpu_clock() -> Check:
 
 
 def _processor(cpuinfo: Path) -> Check:
-    name = platform.processor() or platform.machine()
-    try:
-        lines = cpuinfo.read_text(errors="replace").splitlines()
-    except OSError:
-        lines = []
-    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    name = models[0] if models else name
-    return Check(name="processor", state="ok", detail=f"{name}, {os.cpu_count() or 1} cores")
+    cores = os.cpu_count() or 1
+    return Check(name="processor", state="ok", detail=f"{processor_name(cpuinfo)}, {cores} cores")
 
 
 def _load(runnable: float | None) -> Check:
@@ -248,17 +241,10 @@ def _cache(folder: Path) -> Check:
 
 
 def _package(name: str) -> Check:
-    found = _installed(name)
+    found = installed_version(name)
     if found is None:
         return Check(name=name, state="absent", detail="not installed")
     return Check(name=name, state="ok", detail=found)
-
-
-def _installed(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def _trust(*, boards: bool, rapl: bool) -> tuple[str, ...]:

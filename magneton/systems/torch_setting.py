@@ -3,12 +3,12 @@
 import os
 import platform
 from collections.abc import Iterable, Mapping
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import torch
 
 from magneton.errors import MagnetonError
+from magneton.system import installed_version
 
 ENVIRONMENT_PREFIXES = ("OMP_", "MKL_", "KMP_", "GOMP_", "TORCH_", "PYTORCH_", "CUBLAS_", "NVIDIA_TF32")
 
@@ -32,11 +32,8 @@ def use_device(device: str) -> None:
 def found_versions(packages: Iterable[str]) -> Mapping[str, str]:
     """Versions of Python, torch and those of ``packages`` that are installed."""
     versions = {"python": platform.python_version(), "torch": torch.__version__}
-    for package in packages:
-        try:
-            versions.setdefault(package, version(package))
-        except PackageNotFoundError:
-            continue
+    found = {package: installed_version(package) for package in packages}
+    versions |= {package: version for package, version in found.items() if version is not None}
     if torch.version.cuda is not None:
         versions["cuda"] = torch.version.cuda
     return versions

@@ -11,6 +11,7 @@ from typing import Any
 
 from magneton.errors import MagnetonError
 from magneton.names import unknown
+from magneton.systems.memory import ran_out_of_memory
 
 TAIL_LINES = 12
 
@@ -34,7 +35,7 @@ def user_errors(path: Path, doing: str) -> Generator[None]:
     try:
         yield
     except (Exception, SystemExit) as error:
-        if isinstance(error, MagnetonError) or _out_of_memory(error):
+        if isinstance(error, MagnetonError) or ran_out_of_memory(error):
             raise
         raise _explained(error, path, doing) from error
 
@@ -53,11 +54,6 @@ def _imported(path: Path) -> ModuleType:
 
 def _defined_in(value: object, module: ModuleType) -> bool:
     return callable(value) and getattr(value, "__module__", None) == module.__name__
-
-
-def _out_of_memory(error: BaseException) -> bool:
-    text = f"{type(error).__name__} {error}".lower()
-    return isinstance(error, MemoryError) or "out of memory" in text or "allocate memory" in text
 
 
 def _explained(error: BaseException, path: Path, doing: str) -> MagnetonError:

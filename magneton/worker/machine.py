@@ -6,10 +6,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+CPUINFO = Path("/proc/cpuinfo")
+
 
 def device_name(device: str) -> str:
     """The processor's or the accelerator's own name; the generic one where it does not tell."""
-    return _processor() if device == "cpu" else _accelerator(device)
+    return processor_name() if device == "cpu" else _accelerator(device)
 
 
 def driver_version(device: str) -> str:
@@ -26,9 +28,10 @@ def driver_version(device: str) -> str:
     return ""
 
 
-def _processor() -> str:
+def processor_name(cpuinfo: Path = CPUINFO) -> str:
+    """As the kernel tells it, else as Python does."""
     with suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
+        for line in cpuinfo.read_text(errors="replace").splitlines():
             name, _, words = line.partition(":")
             if name.strip() in ("model name", "Model", "cpu model"):
                 return " ".join(words.split())

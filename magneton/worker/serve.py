@@ -5,12 +5,12 @@ import traceback
 from typing import BinaryIO
 
 from magneton.errors import MagnetonError
+from magneton.systems.memory import ran_out_of_memory
 from magneton.worker.loaded import Loaded, prepare
 from magneton.worker.protocol import (
     Command,
     Done,
     Failed,
-    FailureKind,
     Measured,
     Pause,
     Prepare,
@@ -28,7 +28,6 @@ from magneton.worker.protocol import (
 from magneton.worker.watch import end_family
 
 TRACEBACK_LINES = 20
-ALLOCATION_FAILED = ("out of memory", "can't allocate memory", "cannot allocate memory")
 
 
 def serve(commands: BinaryIO, replies: BinaryIO) -> None:
@@ -90,15 +89,8 @@ def _failed(error: BaseException) -> Failed:
     lines = "".join(traceback.format_exception(error)).splitlines()
     print(*lines, sep="\n", file=sys.__stderr__, flush=True)
     return Failed(
-        kind=_kind(error),
+        kind="memory" if ran_out_of_memory(error) else "crash",
         message=f"{type(error).__name__}: {error}",
         hint="",
         traceback="\n".join(lines[-TRACEBACK_LINES:]),
     )
-
-
-def _kind(error: BaseException) -> FailureKind:
-    """Frameworks have allocators and error types of their own; their words agree better than their types."""
-    text = f"{type(error).__name__} {error}".lower()
-    short = isinstance(error, MemoryError) or any(words in text for words in ALLOCATION_FAILED)
-    return "memory" if short or "outofmemory" in text else "crash"
