@@ -129,35 +129,6 @@ def estimate_ratio(
     )
 
 
-def ratio_interval(
-    baseline_rounds: Sequence[float],
-    candidate_rounds: Sequence[float],
-    *,
-    paired: bool,
-    confidence: float = CONFIDENCE,
-    provenance: Provenance = Provenance.MEASURED,
-) -> Quantity | None:
-    """Candidate over baseline with its interval; None where a reading is not positive."""
-    estimate = estimate_ratio(baseline_rounds, candidate_rounds, paired=paired, provenance=provenance)
-    return None if estimate is None else estimate.interval(confidence)
-
-
-def p_above(ratios: Sequence[float], threshold: float) -> float:
-    """One-sided p-value for "the ratio exceeds 1 + threshold", from the ratios of paired rounds."""
-    values = _finite(ratios)
-    if values.min() <= 0:
-        raise ValueError("a ratio of energies is positive")
-    centre, error, freedom = _centre(np.log(values))
-    estimate = RatioEstimate(
-        log_ratio=centre,
-        standard_error=error,
-        degrees_of_freedom=freedom,
-        n=len(values),
-        provenance=Provenance.MEASURED,
-    )
-    return estimate.p_above(threshold)
-
-
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     """Holm's step-down adjustment: compare each with the family's level, in the order given."""
     order = sorted(range(len(p_values)), key=lambda k: p_values[k])

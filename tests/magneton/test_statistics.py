@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magneton.quantity import Provenance
-from magneton.statistics import estimate_ratio, holm, p_above, ratio_interval, summarise
+from magneton.quantity import Provenance, Quantity
+from magneton.statistics import CONFIDENCE, estimate_ratio, holm, summarise
 
 MEASURED, MODELLED, COUNTED = Provenance.MEASURED, Provenance.MODELLED, Provenance.COUNTED
 
@@ -75,6 +75,20 @@ def test_gaps_must_be_left_out_before(readings: list[float]) -> None:
 
 
 # --- ratios -------------------------------------------------------------------------------------------------
+
+
+def ratio_interval(
+    baseline: list[float], candidate: list[float], *, paired: bool, confidence: float = CONFIDENCE
+) -> Quantity | None:
+    estimate = estimate_ratio(baseline, candidate, paired=paired)
+    return None if estimate is None else estimate.interval(confidence)
+
+
+def p_above(ratios: list[float], threshold: float) -> float:
+    """Of rounds in which the baseline always cost 1."""
+    estimate = estimate_ratio([1.0] * len(ratios), ratios, paired=True)
+    assert estimate is not None
+    return estimate.p_above(threshold)
 
 
 @given(pairs, st.booleans())
