@@ -28,14 +28,13 @@ _ALLOCATING = frozenset(
         "resize_",
     )
 )
-_OVERWRITING = frozenset(
+# Give all of their first argument new content, whatever it held.
+FILLING = frozenset(
     f"aten::{name}"
     for name in (
         "copy_",
         "fill_",
         "zero_",
-        "_foreach_copy_",
-        "_foreach_zero_",
         "uniform_",
         "normal_",
         "random_",
@@ -44,10 +43,9 @@ _OVERWRITING = frozenset(
         "cauchy_",
         "geometric_",
         "bernoulli_",
-        "resize_",
-        "set_",
     )
 )
+_OVERWRITING = FILLING | {"aten::_foreach_copy_", "aten::_foreach_zero_", "aten::resize_", "aten::set_"}
 # Collectives overwrite these arguments, though their schemas do not say so.
 _OVERWRITTEN_UNSAID = {
     "c10d::allreduce_": "tensors",

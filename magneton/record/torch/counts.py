@@ -30,8 +30,8 @@ def _vector(given: Mapping[str, Any]) -> int:
 
 def _matrix(given: Mapping[str, Any]) -> int:
     """[..., N, K] times [..., K, M]."""
-    left: Tensor = given.get("mat1", given["self"])
-    return 2 * left.numel() * given["mat2"].shape[-1]
+    first: Tensor = given.get("mat1", given["self"])
+    return 2 * first.numel() * given["mat2"].shape[-1]
 
 
 def _packed(given: Mapping[str, Any]) -> int:
@@ -40,8 +40,7 @@ def _packed(given: Mapping[str, Any]) -> int:
 
 
 def _batches(given: Mapping[str, Any]) -> int:
-    left, right = given["batch1"], given["batch2"]
-    return 2 * left.numel() * right.shape[-1]
+    return 2 * given["batch1"].numel() * given["batch2"].shape[-1]
 
 
 def _attention(given: Mapping[str, Any]) -> int:

@@ -17,6 +17,8 @@ from typing import Any, cast
 
 import torch
 
+from magneton.record.torch.internals import OperatorOverload, schema_of
+
 CONTENT_ELEMENTS = 4096  # integer tensors beyond this are data, not a description of the work
 ALIGNMENT_BYTES = 64  # a cache line; vectorised kernels peel what lies before it
 
@@ -43,7 +45,7 @@ def _signature(func: Any) -> tuple[str, frozenset[int | str]]:
     What an operator overwrites may be fresh memory, whose content would make the key differ from run to
     run. A view reads no content at all.
     """
-    arguments = func._schema.arguments if hasattr(func, "_schema") else ()
+    arguments = schema_of(func).arguments if isinstance(func, OperatorOverload) else ()
     view = bool(getattr(func, "is_view", False))
     unread: set[int | str] = set()
     for place, argument in enumerate(arguments):

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from magneton.record.torch.calls import tensors_in
+from magneton.record.torch.calls import FILLING, tensors_in
 from magneton.record.torch.internals import OperatorOverload, schema_of
 
 RESTORE_CAP_BYTES = 256 * 2**20  # of overwritten arguments that are kept aside
@@ -25,27 +25,15 @@ STATEFUL = frozenset(
     ("vllm::all_reduce", "vllm::all_gather", "vllm::reduce_scatter", "sglang::inplace_all_reduce")
 )
 # Overwrite their first argument, or parts of it that do not depend on what was there.
-OVERWRITERS = frozenset(
-    f"aten::{name}"
-    for name in [
-        "copy_",
-        "fill_",
-        "zero_",
-        "index_copy_",
-        "index_fill_",
-        "masked_fill_",
-        "masked_scatter_",
-        "scatter_",
-        "normal_",
-        "uniform_",
-        "bernoulli_",
-        "random_",
-        "exponential_",
-        "log_normal_",
-        "cauchy_",
-        "geometric_",
-    ]
-) | {"_C_cache_ops::reshape_and_cache", "_C_cache_ops::reshape_and_cache_flash"}
+OVERWRITERS = FILLING | {
+    "aten::index_copy_",
+    "aten::index_fill_",
+    "aten::masked_fill_",
+    "aten::masked_scatter_",
+    "aten::scatter_",
+    "_C_cache_ops::reshape_and_cache",
+    "_C_cache_ops::reshape_and_cache_flash",
+}
 
 
 def reason_to_skip(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
