@@ -19,7 +19,7 @@ from magneton.profile.store import save as save_profile
 from magneton.record.progress import Progress
 from magneton.record.recovery import recover
 from magneton.record.request import RecordRequest
-from magneton.record.session import record, record_pair
+from magneton.record.session import BASELINE, CANDIDATE, record, record_pair
 from magneton.settings import AUTO, Settings, like, plan_of, requests_for
 from magneton.system import PROFILE_SUFFIX, RecordedProfile, SystemSpec, parse_system
 
@@ -47,10 +47,10 @@ def obtain_pair(
     sides = parse_system(baseline), parse_system(candidate)
     if save is None:
         return _obtain(*sides, settings, progress)
-    with _folder(save) as (one, other):
+    with _folder(save) as places:
         profiles = _obtain(*sides, settings, progress)
-        save_into(one, profiles[0])
-        save_into(other, profiles[1])
+        for place, profile in zip(places, profiles, strict=True):
+            save_into(place, profile)
     return profiles
 
 
@@ -74,25 +74,30 @@ def _make(folder: Path) -> None:
 def _folder(folder: Path) -> Generator[tuple[Output, Output], None, None]:
     """Places for both profiles, made sure of before anything is measured."""
     _make(folder)
-    with reserve(folder / "baseline.mgn") as one, reserve(folder / "candidate.mgn") as other:
-        yield one, other
+    with (
+        reserve(folder / f"{BASELINE}{PROFILE_SUFFIX}") as baseline,
+        reserve(folder / f"{CANDIDATE}{PROFILE_SUFFIX}") as candidate,
+    ):
+        yield baseline, candidate
 
 
-def _obtain(one: Side, other: Side, settings: Settings, progress: Progress) -> tuple[Profile, Profile]:
-    match one, other:
+def _obtain(
+    baseline: Side, candidate: Side, settings: Settings, progress: Progress
+) -> tuple[Profile, Profile]:
+    match baseline, candidate:
         case SystemSpec(), SystemSpec():
-            first, second = requests_for([one, other], settings)
-            return record_pair(first, second, plan_of(settings), progress)
+            one, other = requests_for([baseline, candidate], settings)
+            return record_pair(one, other, plan_of(settings), progress)
         case RecordedProfile(), RecordedProfile():
-            return load(one.path), load(other.path)
+            return load(baseline.path), load(candidate.path)
         case RecordedProfile(), SystemSpec():
-            profile = load(one.path)
-            request = _request_like(profile.origin, other, settings)
+            profile = load(baseline.path)
+            request = _request_like(profile.origin, candidate, settings)
             check_origins(profile.origin, _expected(request, profile.origin))
             return profile, record(request, plan_of(settings), progress)
         case SystemSpec(), RecordedProfile():
-            profile = load(other.path)
-            request = _request_like(profile.origin, one, settings)
+            profile = load(candidate.path)
+            request = _request_like(profile.origin, baseline, settings)
             check_origins(_expected(request, profile.origin), profile.origin)
             return record(request, plan_of(settings), progress), profile
 

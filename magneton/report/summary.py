@@ -9,6 +9,7 @@ import numpy as np
 
 from magneton.compare.ledger import Ledger, share_of
 from magneton.compare.places import merge_paths, source_line
+from magneton.profile.cost import attribute
 from magneton.profile.model import BlockReading, Doubt, Frame, Operator, OpId, Profile
 from magneton.profile.origin import Origin, Unit
 from magneton.quantity import Provenance, Quantity
@@ -74,15 +75,15 @@ def summarise_profile(profile: Profile) -> ProfileSummary:
 def _phase(ledger: Ledger, phase: Phase) -> PhaseSummary:
     operators = [operator.op_id for operator in ledger.profile.operators if operator.phase == phase]
     cost = ledger.total(phase)
-    attributed = float(np.nansum(ledger.mean[operators]))
+    share = attribute(ledger.profile, phase)
     return PhaseSummary(
         phase=phase,
         cost=cost,
         duration_s=ledger.duration_s(phase),
         operators=len(operators),
         unread=int(ledger.unread[operators].sum()),
-        attributed=attributed,
-        unattributed=None if cost is None else cost.value - attributed,
+        attributed=share.attributed,
+        unattributed=None if cost is None else share.unattributed,
         timeline_overhead=_overhead(ledger.profile.blocks, phase),
     )
 
