@@ -2,8 +2,8 @@
 
     python benchmarks/readme_session.py
 
-Only blocks under the README's first ``console`` heading "A session" are run; each ``$ `` line is a command,
-and what follows it up to the next one is replaced by its output at 80 columns.
+Only the ``console`` blocks under the heading "A session" are run; each line that begins with ``$`` is a
+command, and what follows it up to the next one is replaced by its output at 80 columns.
 """
 
 import os

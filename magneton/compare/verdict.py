@@ -19,10 +19,7 @@ def decide(
     if certain:
         return "findings", _counted(certain)
     if findings:
-        return (
-            "unresolved",
-            _uncertain(findings),
-        )
+        return "unresolved", _uncertain(findings)
     return _without_findings(totals, criteria)
 
 

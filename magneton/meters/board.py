@@ -18,11 +18,10 @@ _POWER_INSTANT = 186  # NVML_FI_DEV_POWER_INSTANT; bindings older than the drive
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
-    """An open board. ``index`` counts as NVML does, by PCI bus, whatever CUDA_VISIBLE_DEVICES hides."""
+    """An open board."""
 
     nvml: Any
     handle: Any
-    index: int
     name: str
     uuid: str
     driver: str
@@ -80,7 +79,10 @@ def board_count(nvml: Any) -> int:
 
 
 def open_board(nvml: Any, index: int) -> Board:
-    """The board with this NVML index. Close it after use."""
+    """The board with this NVML index, which counts by PCI bus whatever CUDA_VISIBLE_DEVICES hides.
+
+    Close it after use.
+    """
     with _sensor_errors(nvml, f"NVIDIA board {index}"):
         nvml.nvmlInit()
         try:
@@ -88,7 +90,6 @@ def open_board(nvml: Any, index: int) -> Board:
             return Board(
                 nvml=nvml,
                 handle=handle,
-                index=index,
                 name=str(nvml.nvmlDeviceGetName(handle)),
                 uuid=str(nvml.nvmlDeviceGetUUID(handle)),
                 driver=str(nvml.nvmlSystemGetDriverVersion()),

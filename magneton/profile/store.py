@@ -111,7 +111,7 @@ def _check_members(archive: Archive, described: Header) -> None:
     if len(described.outputs) > arrays.MAX_OUTPUTS:
         raise damaged(f"{header.MEMBER} names {len(described.outputs)} outputs; at most {arrays.MAX_OUTPUTS}")
     if len(set(described.outputs)) < len(described.outputs):
-        raise damaged("profile.json names an output twice")
+        raise damaged(f"{header.MEMBER} names an output twice")
     expected = {table.member for table in schema.TABLES} | {texts.MEMBER}
     expected |= {_output_member(i) for i in range(len(described.outputs))}
     found = {name: size for name, size in archive.sizes.items() if name != header.MEMBER}

@@ -10,19 +10,10 @@ from collections.abc import Callable, Mapping
 Struct = Mapping[int, object]
 
 _MAX_DEPTH = 10
-_TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = (
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-    7,
-    8,
-    9,
-    10,
-    12,
-)
+# Numbers of types in the compact encoding; a boolean field is its own value.
+_TRUE, _FALSE = 1, 2
+_BYTE, _I16, _I32, _I64, _DOUBLE = 3, 4, 5, 6, 7
+_BINARY, _LIST, _SET, _STRUCT = 8, 9, 10, 12
 
 
 class Malformed(Exception):

@@ -35,7 +35,8 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordPlan:
-    """Seven rounds give seven pairs: the fewest for which a median of pairs has a usable interval.
+    """Seven rounds give seven pairs: leaving out the highest and the lowest, so that one bad round does no
+    harm, then widens an interval by a fifth only (``magneton.statistics``).
 
     Replays are as many where each operator takes a window of its own. Where operators are read in place
     a replay is no more than a step, and single executions are noisy: twice as many and one.
