@@ -66,7 +66,7 @@ def test_every_traced_operator_of_a_model_gets_a_duration(mode: Any, tmp_path: P
 
 
 def test_durations_go_to_the_operators_that_spent_the_time(tmp_path: Path):
-    large, small = torch.randn(600, 600), torch.randn(4, 4)
+    large, small = torch.randn(1000, 1000), torch.randn(4, 4)
     system = FunctionSystem(lambda: {"y": [small @ small, large @ large, small @ small]})
     with Journal(tmp_path) as journal:
         Timeline(CALL, traced(system)).run(system, 3, 0, ClockMeter(), journal)
@@ -93,7 +93,7 @@ def test_host_spans_add_up_to_the_step(tmp_path: Path):
     spans = sorted((row["start_s"], row["duration_s"]) for row in kernels if row["name"] != ELSEWHERE)
     for (start_s, duration_s), (next_s, _) in pairwise(spans):
         assert start_s + duration_s <= next_s + 1e-9
-    assert rest[0]["duration_s"] >= 0
+    assert rest[0]["duration_s"] > 0
 
 
 def test_spans_are_kept_of_the_first_block_only_and_durations_of_each(tmp_path: Path):
