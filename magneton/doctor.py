@@ -20,8 +20,8 @@ from magneton.meters.counter import Counter, probe_counter
 from magneton.meters.devices import read_device
 from magneton.meters.nvml import SHORTEST_S
 from magneton.meters.sensors import SensorAbsent, SensorUnusable
+from magneton.processor import CPUINFO, processor_name
 from magneton.system import installed_version
-from magneton.worker.machine import CPUINFO, processor_name
 
 State = Literal["ok", "absent", "unusable"]
 

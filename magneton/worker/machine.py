@@ -1,12 +1,10 @@
 """What this machine is called, as its own drivers say it."""
 
-import platform
 import sys
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-CPUINFO = Path("/proc/cpuinfo")
+from magneton.processor import processor_name
 
 
 def device_name(device: str) -> str:
@@ -26,16 +24,6 @@ def driver_version(device: str) -> str:
         pynvml.nvmlInit()
         return str(pynvml.nvmlSystemGetDriverVersion())
     return ""
-
-
-def processor_name(cpuinfo: Path = CPUINFO) -> str:
-    """As the kernel tells it, else as Python does."""
-    with suppress(OSError):
-        for line in cpuinfo.read_text(errors="replace").splitlines():
-            name, _, words = line.partition(":")
-            if name.strip() in ("model name", "Model", "cpu model"):
-                return " ".join(words.split())
-    return platform.processor() or platform.machine()
 
 
 def _accelerator(device: str) -> str:
