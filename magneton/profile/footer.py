@@ -1,8 +1,9 @@
 """A Parquet footer, held against the table it must describe.
 
-pyarrow is not asked: it ends the whole process on some footers that no writer writes (an unknown
-compression is enough), which no ``except`` can catch. Here every field that decides how bytes are read
-must have the one value that a flat, plain, uncompressed table of ours has.
+pyarrow is not asked: to look at a column's entry in a footer that no writer writes (an unknown compression
+is enough) ends the whole process, which no ``except`` can catch (docs/decisions/0005-reading-parquet.md).
+Here every field that decides how bytes are read must have the one value that a flat, plain, uncompressed
+table of ours has.
 """
 
 from dataclasses import dataclass
