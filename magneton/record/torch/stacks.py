@@ -82,6 +82,7 @@ def _portable(file: str) -> str:
 
     ``transformers/models/llama/modeling_llama.py`` means the same on every machine and tells nobody's home.
     """
+    # abspath, since Path.resolve would follow links, and the names of files that were imported do not.
     places = {os.path.abspath(place) for place in sys.path} | {str(Path(_MAGNETON).parent)}  # noqa: PTH100
     for place in (*sorted(places, key=len, reverse=True), str(Path.cwd())):
         if file.startswith(place + os.sep):

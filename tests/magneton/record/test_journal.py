@@ -52,6 +52,7 @@ class HalfFullDisk(io.RawIOBase):
         self.room = room
         self.content = b""
 
+    # The stub asks for any buffer; the journal writes these two.
     def write(self, b: bytes | memoryview, /) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
         taken = bytes(b)[: min(5, self.room)]
         if not taken:

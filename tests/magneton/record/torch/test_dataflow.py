@@ -450,6 +450,7 @@ class Wrapped(Tensor):
 
     @staticmethod
     def __new__(cls: type["Wrapped"], packed: Tensor) -> "Wrapped":
+        # The one way to make a wrapper subclass, and PyTorch's stubs do not have it.
         made = Tensor._make_wrapper_subclass(cls, packed.shape, dtype=packed.dtype)  # type: ignore[attr-defined]
         made.packed = packed
         return made

@@ -11,7 +11,8 @@ def test_names_and_roles():
     ids, pair = torch.tensor([1]), [torch.ones(2), torch.ones(3)]
     sources = Sources({"": model, "input": {"ids": ids, "pair": pair, "flag": True}})
     assert sources.describe(model.weight) == ("parameter", "weight")
-    assert sources.describe(model.running_mean) == ("buffer", "running_mean")  # type: ignore[arg-type]
+    assert model.running_mean is not None
+    assert sources.describe(model.running_mean) == ("buffer", "running_mean")
     assert sources.describe(ids) == ("input", "ids")
     assert sources.describe(pair[1]) == ("input", "pair.1")
     assert sources.describe(torch.ones(4)) == ("constant", "")
