@@ -77,6 +77,6 @@ def _divergence(baseline: Profile, candidate: Profile, matching: Matching) -> Di
         return None
     return Divergence(
         text=_DIVERGES[found.kind],
-        baseline=place_value(baseline, found.baseline.value_id),
-        candidate=place_value(candidate, found.candidate.value_id),
+        baseline=place_value(baseline, found.baseline),
+        candidate=place_value(candidate, found.candidate),
     )

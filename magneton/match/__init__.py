@@ -1,8 +1,8 @@
 """Matching: which operators of two profiles do the same work, and on what evidence."""
 
 from magneton.match.distance import distance
-from magneton.match.divergence import Divergence, DivergingValue, first_divergence
+from magneton.match.divergence import Divergence, first_divergence
 from magneton.match.matching import match
 from magneton.match.model import Matching
 
-__all__ = ["Divergence", "DivergingValue", "Matching", "distance", "first_divergence", "match"]
+__all__ = ["Divergence", "Matching", "distance", "first_divergence", "match"]

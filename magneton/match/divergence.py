@@ -13,7 +13,7 @@ from magneton.match.classes import Classes, classify
 from magneton.match.distance import distance, threshold
 from magneton.match.model import Leftover, Matching, ValuePair
 from magneton.match.wiring import Wiring, wire
-from magneton.profile.model import Frame, Operator, OpId, Profile, Role, ValueId
+from magneton.profile.model import Operator, OpId, Profile, ValueId
 
 # Of a projection, relative to what independent elements would give:
 SOURCE_NOISE = 1e-6  # sources are copies of each other, or they are not
@@ -27,26 +27,12 @@ Shown = tuple[ValueId, ValueId]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DivergingValue:
-    """One side of it. ``operator`` is None for what existed before; ``frame`` is the innermost known."""
-
-    value_id: ValueId
-    name: str
-    role: Role
-    shape: tuple[int, ...]
-    dtype: str
-    operator: str | None
-    module_path: str
-    frame: Frame | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Divergence:
     """``order``: the same numbers in another order. ``values``: other numbers."""
 
     kind: Kind
-    baseline: DivergingValue
-    candidate: DivergingValue
+    baseline: ValueId
+    candidate: ValueId
 
 
 def first_divergence(baseline: Profile, candidate: Profile, matching: Matching) -> Divergence | None:
@@ -58,7 +44,7 @@ def first_divergence(baseline: Profile, candidate: Profile, matching: Matching) 
     if found is None:
         return None
     kind, (value_x, value_y) = found
-    return Divergence(kind=kind, baseline=_shown(baseline, value_x), candidate=_shown(candidate, value_y))
+    return Divergence(kind=kind, baseline=value_x, candidate=value_y)
 
 
 class _Judge:
@@ -274,19 +260,3 @@ def _read_sources(profile: Profile, op: Operator) -> list[ValueId]:
         if profile.values[value].role in ("parameter", "buffer"):
             found.append(value)
     return found
-
-
-def _shown(profile: Profile, value_id: ValueId) -> DivergingValue:
-    value = profile.values[value_id]
-    op = None if value.producer is None else profile.operators[value.producer]
-    frames = () if op is None else profile.stacks[op.stack_id].frames
-    return DivergingValue(
-        value_id=value_id,
-        name=value.name,
-        role=value.role,
-        shape=value.shape,
-        dtype=value.dtype,
-        operator=None if op is None else op.name,
-        module_path="" if op is None else op.module_path,
-        frame=frames[-1] if frames else None,
-    )

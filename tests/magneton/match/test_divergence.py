@@ -1,10 +1,14 @@
 # pyright: reportUnknownLambdaType=false
 # Small functions of arrays: their types are NumPy's business.
 
+from typing import NamedTuple
+
 import numpy as np
 from graphs import Graph
 
-from magneton.match import Divergence, first_divergence, match
+from magneton.compare.model import ValuePlace
+from magneton.compare.places import place_value
+from magneton.match import first_divergence, match
 from magneton.profile.model import Profile
 
 T, D, HEADS = 12, 32, 4
@@ -29,10 +33,16 @@ def model(
     return graph.profile()
 
 
-def between(baseline: Profile, candidate: Profile) -> Divergence:
+class Found(NamedTuple):
+    kind: str
+    baseline: ValuePlace
+    candidate: ValuePlace
+
+
+def between(baseline: Profile, candidate: Profile) -> Found:
     found = first_divergence(baseline, candidate, match(baseline, candidate))
     assert found is not None
-    return found
+    return Found(found.kind, place_value(baseline, found.baseline), place_value(candidate, found.candidate))
 
 
 def test_equal_systems_do_not_diverge():
@@ -67,10 +77,10 @@ def test_swapped_prompts_are_found_under_another_name():
 
 def test_swapped_heads_are_found_where_they_are_swapped():
     found = between(model(), model(heads=(1, 0, 2, 3)))
-    assert (found.kind, found.baseline.operator, found.candidate.operator) == ("order", "mix", "mix")
+    assert (found.kind, found.baseline.producer, found.candidate.producer) == ("order", "mix", "mix")
     assert found.baseline.shape == (2, T, HEADS, D // HEADS)
-    assert found.baseline.frame is not None
-    assert found.baseline.frame.code == "y = f(x)"
+    assert found.baseline.source is not None
+    assert found.baseline.source.code == "y = f(x)"
 
 
 def test_a_square_weight_stored_transposed_is_no_divergence():
@@ -94,4 +104,4 @@ def test_another_function_shows_its_first_result():
         return graph.profile()
 
     found = between(activated(1.0), activated(2.0))
-    assert (found.kind, found.baseline.operator, found.candidate.operator) == ("values", "act", "act")
+    assert (found.kind, found.baseline.producer, found.candidate.producer) == ("values", "act", "act")
