@@ -69,6 +69,26 @@ def find_padded(
     return None
 
 
+def compose(whole_side: Side, which: int, part_side: Side, classes: Sequence[int]) -> Anchor | None:
+    """Class ``which``, anchored as the baseline, with those of ``classes`` that it is made of."""
+    sketches_x, sketches_y = whole_side.wiring.profile.sketches, part_side.wiring.profile.sketches
+    whole = whole_side.classes.members[which][0]
+    firsts = {part_side.classes.members[c][0]: c for c in classes}
+    smaller = [v for v in firsts if sketches_y.count[v] < sketches_x.count[whole]]
+    found = find_parts(sketches_x, whole, sketches_y, smaller) or find_padded(
+        sketches_x, whole, sketches_y, smaller
+    )
+    if found is None:
+        return None
+    parts, off = found
+    return Anchor(
+        baseline=(Spot(which=which, generation=0),),
+        candidate=tuple(Spot(which=firsts[v], generation=0) for v in parts),
+        evidence="composite",
+        distance=off,
+    )
+
+
 def concatenations(sides: Sequence[Side], marks: Sequence[Marks]) -> dict[int, frozenset[int]]:
     """Anchors that are made of other anchors, with the smallest ones they are made of.
 
@@ -134,7 +154,6 @@ def _composites(
     part_side: Side,
     near_part: dict[int, Near],
 ) -> list[Anchor]:
-    sketches_x, sketches_y = whole_side.wiring.profile.sketches, part_side.wiring.profile.sketches
     taken = {spot.which for parts in spots for spot in parts}
     siblings: dict[Near, list[int]] = {}
     for which, around in near_part.items():
@@ -144,23 +163,10 @@ def _composites(
     for which, around in near_whole.items():
         if which in taken:
             continue
-        whole = whole_side.classes.members[which][0]
-        firsts = {part_side.classes.members[c][0]: c for c in siblings.get(around, ()) if c not in used}
-        smaller = [v for v in firsts if sketches_y.count[v] < sketches_x.count[whole]]
-        parts = find_parts(sketches_x, whole, sketches_y, smaller) or find_padded(
-            sketches_x, whole, sketches_y, smaller
-        )
-        if parts is not None:
-            classes = tuple(firsts[v] for v in parts[0])
-            used.update(classes)
-            found.append(
-                Anchor(
-                    baseline=(Spot(which=which, generation=0),),
-                    candidate=tuple(Spot(which=c, generation=0) for c in classes),
-                    evidence="composite",
-                    distance=parts[1],
-                )
-            )
+        anchor = compose(whole_side, which, part_side, [c for c in siblings.get(around, ()) if c not in used])
+        if anchor is not None:
+            used.update(spot.which for spot in anchor.candidate)
+            found.append(anchor)
     return found
 
 

@@ -8,7 +8,7 @@ be recognised anywhere.
 from collections.abc import Sequence
 
 from magneton.match.anchor import Anchor, Side, Spot
-from magneton.match.composites import find_padded, find_parts
+from magneton.match.composites import compose
 from magneton.match.distance import distance, threshold
 from magneton.match.frontier import Laid
 
@@ -72,31 +72,14 @@ def _split(
     used_parts: set[int],
 ) -> list[Anchor]:
     """Wholes are anchored as the baseline; classes that are used up are added to the ``used`` sets."""
-    sketches_x, sketches_y = whole_side.wiring.profile.sketches, part_side.wiring.profile.sketches
     found: list[Anchor] = []
     for which in wholes:
         if which in used_wholes or not whole_side.classes.high_entropy[which]:
             continue
-        whole = whole_side.classes.members[which][0]
-        firsts = {
-            part_side.classes.members[c][0]: c
-            for c in parts
-            if c not in used_parts and part_side.classes.high_entropy[c]
-        }
-        smaller = [v for v in firsts if sketches_y.count[v] < sketches_x.count[whole]]
-        hit = find_parts(sketches_x, whole, sketches_y, smaller) or find_padded(
-            sketches_x, whole, sketches_y, smaller
-        )
-        if hit is None:
-            continue
-        used_wholes.add(which)
-        used_parts.update(firsts[v] for v in hit[0])
-        found.append(
-            Anchor(
-                baseline=(Spot(which=which, generation=0),),
-                candidate=tuple(Spot(which=firsts[v], generation=0) for v in hit[0]),
-                evidence="composite",
-                distance=hit[1],
-            )
-        )
+        unused = [c for c in parts if c not in used_parts and part_side.classes.high_entropy[c]]
+        anchor = compose(whole_side, which, part_side, unused)
+        if anchor is not None:
+            used_wholes.add(which)
+            used_parts.update(spot.which for spot in anchor.candidate)
+            found.append(anchor)
     return found
