@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from magneton.compare.model import SideCost
 from magneton.compare.places import describe_work
-from magneton.profile.cost import StepCosts, clean_costs, mean_over_rounds, operator_costs
+from magneton.profile.cost import StepCosts, clean_costs, mean_over_rounds, operator_costs, replayed_s
 from magneton.profile.model import OpId, Profile
 from magneton.quantity import Provenance, Quantity
 from magneton.statistics import summarise
@@ -48,13 +48,7 @@ class Ledger:
     @cached_property
     def _replayed_s(self) -> NDArray[np.float64]:
         """[R, N] duration of one execution in replay; nan for an operator that was never replayed."""
-        row_of = {round_: row for row, round_ in enumerate(self.rounds)}
-        by_key = np.full((len(self.rounds), len(self.profile.keys)), np.nan)
-        for replay in self.profile.replays:
-            if replay.round in row_of:
-                by_key[row_of[replay.round], replay.key_id] = replay.duration_s
-        keys = np.array([operator.key_id for operator in self.profile.operators], dtype=np.intp)
-        return _filled(by_key)[:, keys]
+        return _filled(replayed_s(self.profile, self.rounds))
 
     def seconds_by_round(self, operators: Sequence[OpId]) -> NDArray[np.float64] | None:
         """[R] duration of these operators together, over the same operators as ``by_round``."""

@@ -5,13 +5,13 @@ noise-free round), for joules from the replay readings of an operator's key and 
 Nothing is rescaled and no gap is filled: what was not read is nan here, and belongs to the residual.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from magneton.profile.model import Operator, Profile
+from magneton.profile.model import Operator, Profile, ReplayReading
 from magneton.profile.origin import Unit
 from magneton.workload import Phase
 
@@ -71,17 +71,28 @@ def operator_costs(profile: Profile) -> OperatorCosts:
         counts = np.array([[count_of(operator, unit) for operator in profile.operators]], dtype=np.float64)
         return OperatorCosts(rounds=(0,), cost=counts, unit=unit)
     rounds = tuple(sorted({replay.round for replay in profile.replays}))
+    return OperatorCosts(rounds=rounds, cost=_replayed(profile, rounds, lambda it: it.energy_j), unit=unit)
+
+
+def replayed_s(profile: Profile, rounds: Sequence[int]) -> NDArray[np.float64]:
+    """[R, N] duration of one execution of every operator in these rounds of replay; nan without a reading."""
+    return _replayed(profile, rounds, lambda it: it.duration_s)
+
+
+def _replayed(
+    profile: Profile, rounds: Sequence[int], figure: Callable[[ReplayReading], float | None]
+) -> NDArray[np.float64]:
+    """[R, N] a figure per execution, by the operators' keys; several readings weigh by their executions."""
     row_of = {round_: row for row, round_ in enumerate(rounds)}
-    energy_j = np.zeros((len(rounds), len(profile.keys)))
-    executions = np.zeros_like(energy_j)
+    sums = np.zeros((len(rounds), len(profile.keys)))
+    executions = np.zeros_like(sums)
     for replay in profile.replays:
-        if replay.energy_j is not None:
-            place = row_of[replay.round], replay.key_id
-            energy_j[place] += replay.energy_j * replay.executions
-            executions[place] += replay.executions
-    by_key = np.where(executions > 0, energy_j / np.maximum(executions, 1), np.nan)
-    keys = np.array([operator.key_id for operator in profile.operators], dtype=np.intp)
-    return OperatorCosts(rounds=rounds, cost=by_key[:, keys], unit=unit)
+        found, row = figure(replay), row_of.get(replay.round)
+        if found is not None and row is not None:
+            sums[row, replay.key_id] += found * replay.executions
+            executions[row, replay.key_id] += replay.executions
+    by_key = np.where(executions > 0, sums / np.maximum(executions, 1), np.nan)
+    return by_key[:, np.array([operator.key_id for operator in profile.operators], dtype=np.intp)]
 
 
 def clean_costs(profile: Profile, phase: Phase) -> StepCosts:

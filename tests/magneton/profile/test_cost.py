@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from profiles import an_operator, an_origin, profiles, small_profile
 
-from magneton.profile.cost import attribute, clean_costs, count_of, operator_costs
+from magneton.profile.cost import attribute, clean_costs, count_of, operator_costs, replayed_s
 from magneton.profile.model import BlockReading, KeyId, Profile, ReplayReading
 from magneton.profile.origin import MeterInfo
 from magneton.quantity import Provenance
@@ -130,6 +130,17 @@ def test_a_block_without_a_reading_is_a_gap_and_not_zero() -> None:
 
     assert np.isnan(costs.cost).tolist() == [True, False]
     assert attribute(profile, PREFILL).total == 1.5
+
+
+def test_durations_fold_into_rounds_as_energies_do() -> None:
+    """A key of two phases is read twice in a round: both readings count, for energy and for time."""
+    short, long = a_replay(0, 0, 1.0, executions=3), replace(a_replay(0, 0, 5.0), duration_s=5e-3)
+    profile = replace(small_profile(), replays=(short, long))
+    own = [operator.op_id for operator in profile.operators if operator.key_id == 0]
+
+    assert own
+    assert replayed_s(profile, (0,))[0, own] == pytest.approx((3 * 1e-3 + 5e-3) / 4)
+    assert operator_costs(measured_by(profile, JOULES)).cost[0, own] == pytest.approx((3 * 1.0 + 5.0) / 4)
 
 
 def test_readings_of_one_key_in_one_round_count_by_their_executions() -> None:
