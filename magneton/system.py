@@ -65,6 +65,14 @@ class RecordedProfile:
     path: Path
 
 
+def system_label(name: str, options: Mapping[str, str]) -> str:
+    """As the user would type it. ``options`` may come from a profile, which may lack what a callable needs."""
+    if name == CALLABLE and {"path", "function"} <= options.keys():
+        return f"{options['path']}:{options['function']}"
+    given = ",".join(f"{key}={value}" for key, value in options.items())
+    return f"{name}:{given}" if given else name
+
+
 def parse_system(text: str) -> SystemSpec | RecordedProfile:
     """``NAME[:key=value,...]``, ``path.py:function`` or ``profile.mgn``."""
     if text.endswith(PROFILE_SUFFIX):

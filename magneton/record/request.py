@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from magneton.system import system_label
 from magneton.workload import Workload
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
@@ -29,10 +30,7 @@ class RecordRequest:
 
     def label(self) -> str:
         """As the user would type it."""
-        if self.system == "callable":
-            return f"{self.options['path']}:{self.options['function']}"
-        options = ",".join(f"{key}={value}" for key, value in self.options.items())
-        return f"{self.system}:{options}" if options else self.system
+        return system_label(self.system, self.options)
 
     def worker_environment(self) -> dict[str, str]:
         """Numerical libraries read their number of threads once, when they are loaded."""

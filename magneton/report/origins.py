@@ -5,6 +5,7 @@ from rich.text import Text
 from magneton.profile.model import Doubt, Frame
 from magneton.profile.origin import MeterInfo, Origin
 from magneton.report.escape import visible
+from magneton.system import system_label
 
 _PROVENANCE = {
     "measured": "measured by a sensor",
@@ -15,8 +16,7 @@ _PROVENANCE = {
 
 def system_line(origin: Origin) -> str:
     """``transformers:attn_implementation=eager (torch 2.13.0, mode eager)``."""
-    options = ",".join(f"{key}={value}" for key, value in origin.options.items())
-    name = f"{origin.system}:{options}" if options else origin.system
+    name = system_label(origin.system, origin.options)
     versions = ", ".join(f"{key} {value}" for key, value in origin.versions.items())
     return visible(f"{name} ({versions})" if versions else name)
 

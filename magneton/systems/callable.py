@@ -12,15 +12,13 @@ import torch
 from torch import Tensor, nn
 
 from magneton.errors import MagnetonError
-from magneton.system import complete_options
+from magneton.system import CALLABLE, complete_options
 from magneton.systems.running import Facts, Setup
 from magneton.systems.snapshot import Snapshot
 from magneton.systems.structure import named_leaves
 from magneton.systems.torch_setting import found_flags, found_versions, use_device, use_threads
 from magneton.systems.user_file import user_errors, user_function
 from magneton.workload import CALL, Phase
-
-NAME = "callable"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +41,7 @@ class CallableSystem:
     framework: Literal["torch"] = "torch"
 
     def load(self, setup: Setup) -> Facts:
-        options = complete_options(NAME, setup.options)
+        options = complete_options(CALLABLE, setup.options)
         self._path, function = Path(options["path"]), options["function"]
         self._seed = setup.workload.seed
         use_threads(setup.threads)

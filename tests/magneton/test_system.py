@@ -10,6 +10,7 @@ from magneton.system import (
     installed_version,
     parse_system,
     system_descriptions,
+    system_label,
 )
 
 
@@ -94,3 +95,16 @@ def test_every_description_is_whole():
 def test_versions_are_read_without_importing():
     assert installed_version("numpy")
     assert installed_version("a-package-nobody-has") is None
+
+
+@pytest.mark.parametrize("text", ["torch", "transformers:attn_implementation=eager,logits_to_keep=0"])
+def test_a_label_is_what_was_typed(text: str):
+    spec = parse_system(text)
+    assert isinstance(spec, SystemSpec)
+    assert system_label(spec.name, spec.options) == text
+
+
+def test_a_callable_is_labelled_by_its_place_and_anything_else_by_its_options():
+    place = {"path": "mine.py", "function": "build"}
+    assert system_label("callable", place) == "mine.py:build"
+    assert system_label("callable", {"path": "mine.py"}) == "callable:path=mine.py"
