@@ -61,7 +61,7 @@ class CallableSystem:
         leaves = (tensor for tensor in (*self._inputs.values(), *parameters) if tensor.is_leaf)
         self._without_gradient = tuple(leaf for leaf in leaves if leaf.grad is None)
         return Facts(
-            versions=found_versions(("numpy",)),
+            versions=found_versions(()),
             grad_mode="grad" if torch.is_grad_enabled() else "no_grad",
             mode="eager",
             dataflow_mode="eager",

@@ -57,7 +57,7 @@ class PlainTorchSystem:
         self.rewind(PREFILL)
         self.step(PREFILL)
         return Facts(
-            versions=found_versions(("safetensors", "numpy")),
+            versions=found_versions(("safetensors",)),
             grad_mode="no_grad",
             mode="eager",
             dataflow_mode="eager",

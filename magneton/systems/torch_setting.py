@@ -1,7 +1,6 @@
 """How PyTorch is set while a system runs: what we fix, and what we find and write down."""
 
 import os
-import platform
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -30,8 +29,8 @@ def use_device(device: str) -> None:
 
 
 def found_versions(packages: Iterable[str]) -> Mapping[str, str]:
-    """Versions of Python, torch and those of ``packages`` that are installed."""
-    versions = {"python": platform.python_version(), "torch": torch.__version__}
+    """Versions of torch and of those ``packages`` that are installed; the worker adds Python and NumPy."""
+    versions = {"torch": torch.__version__}
     found = {package: installed_version(package) for package in packages}
     versions |= {package: version for package, version in found.items() if version is not None}
     if torch.version.cuda is not None:

@@ -108,7 +108,7 @@ class TransformersSystem:
             if (value := getattr(config, name, None)) is not None
         }
         return Facts(
-            versions=found_versions(("transformers", "safetensors", "accelerate", "numpy")),
+            versions=found_versions(("transformers", "safetensors", "accelerate")),
             grad_mode="no_grad",
             mode="eager",
             dataflow_mode="eager",
