@@ -5,7 +5,6 @@ one side does, a row for what the meter could not read, and the residual: the cl
 attributed. Operators are never rescaled to fit the total, so the residual may be negative.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from magneton.compare.ledger import Ledger, share_of
 from magneton.compare.model import PhaseTotals, Row, Side, SideCost
-from magneton.compare.places import describe_work
+from magneton.compare.places import any_layer, describe_work
 from magneton.match.model import Leftover, Matching, RegionGroup, Unpaired
 from magneton.profile.model import OpId
 from magneton.quantity import Provenance, Quantity
@@ -23,7 +22,6 @@ from magneton.statistics import RatioEstimate, estimate_ratio
 from magneton.workload import Phase
 
 NOTABLE_RESIDUAL = 0.2  # of a step
-_NUMBERS = re.compile(r"[0-9]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +147,7 @@ def _leftover_entries(side: Side, ledger: Ledger, leftovers: Sequence[Leftover])
     alike: dict[tuple[Phase, Unpaired, str, tuple[str, ...]], list[list[OpId]]] = defaultdict(list)
     for (phase, reason, path), operators in by_module.items():
         names = tuple(ledger.profile.operators[op].name for op in operators)
-        alike[phase, reason, _NUMBERS.sub("#", path), names].append(operators)
+        alike[phase, reason, any_layer(path), names].append(operators)
     for (phase, reason, _, _), repetitions in alike.items():
         cost = ledger.side(repetitions, phase)
         sign = 1 if side == "candidate" else -1

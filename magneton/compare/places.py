@@ -12,6 +12,7 @@ _FRAMEWORK = re.compile(
     r"((^|[/\\])(site|dist)-packages[/\\]|^)(torch|torchgen|functorch)[/\\]|[/\\]torch[/\\]nn[/\\]"
 )
 _OWN = re.compile(r"(^|[/\\])magneton[/\\](record|worker|systems|meters)[/\\]")
+_DIGITS = re.compile(r"[0-9]+")
 _NUMBER = re.compile(r"(?:(?<=\.)|^)([0-9]{1,9})(?=\.|$)")  # a path's part that is a number: a repeated layer
 
 
@@ -45,6 +46,11 @@ def _module(operators: Sequence[Operator], repetition: Sequence[OpId]) -> str:
         length = next((i for i, same in enumerate(equal) if not same), min(len(shared), len(path)))
         shared = shared[:length]
     return ".".join(shared)
+
+
+def any_layer(path: str) -> str:
+    """A module's path with its numbers left open, equal for equal modules of repeated layers."""
+    return _DIGITS.sub("#", path)
 
 
 def merge_paths(paths: Iterable[str]) -> str:

@@ -1,6 +1,5 @@
 """What one profile says by itself: totals, its costliest operators, doubts. ``magneton show`` prints it."""
 
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,14 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from magneton.compare.ledger import Ledger, share_of
-from magneton.compare.places import merge_paths, source_line
+from magneton.compare.places import any_layer, merge_paths, source_line
 from magneton.profile.cost import attribute
 from magneton.profile.model import BlockReading, Doubt, Frame, Operator, OpId, Profile
 from magneton.profile.origin import Origin, Unit
 from magneton.quantity import Provenance, Quantity
 from magneton.workload import Phase
-
-_NUMBERS = re.compile(r"[0-9]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +101,7 @@ def _operators(ledger: Ledger) -> tuple[OperatorSummary, ...]:
     sources = [source_line(stack) for stack in profile.stacks]
     alike: dict[tuple[Phase, str, str, Frame | None], list[Operator]] = defaultdict(list)
     for operator in profile.operators:
-        path = _NUMBERS.sub("#", operator.module_path)
+        path = any_layer(operator.module_path)
         alike[operator.phase, operator.name, path, sources[operator.stack_id]].append(operator)
     summaries = [_summary(ledger, members, source) for (*_, source), members in alike.items()]
     return tuple(sorted(summaries, key=_rank))
