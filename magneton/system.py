@@ -66,7 +66,7 @@ class RecordedProfile:
 
 
 def system_label(name: str, options: Mapping[str, str]) -> str:
-    """As the user would type it. ``options`` may come from a profile, which may lack what a callable needs."""
+    """As the user would type it. Options may come from a profile and lack what a callable needs."""
     if name == CALLABLE and {"path", "function"} <= options.keys():
         return f"{options['path']}:{options['function']}"
     given = ",".join(f"{key}={value}" for key, value in options.items())
