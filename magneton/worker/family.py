@@ -1,27 +1,34 @@
 """A worker and all that descends from it, as one thing that can be ended or watched.
 
 A worker leads its own process group. What leaves the group (a framework's daemon that starts a session
-of its own) still carries the worker's token in its environment, where Linux lets us find it.
+of its own) still carries the worker's token in its environment, or, started with an environment of its
+own, still descends from the worker: Linux hands the orphans among its descendants to it
+(``watch.adopt_orphans``). Only such a stranger whose worker died first is missed.
 """
 
 import os
 import signal
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 TOKEN = "MAGNETON_WORKER"
 PROC = Path("/proc")
+SWEEPS = 5  # a family that forks faster than this is ended by its group alone
 GONE_WITHIN_S = 0.5  # where nothing reaps orphans, the dead stay visible: do not wait for them for ever
 
 
 def kill_family(group: int, token: str) -> None:
-    """End every process of ``group`` and every carrier of ``token``, the caller last if it is one of them."""
-    for pid in carriers(token):
-        if pid != os.getpid():
+    """End ``group``, its leader's descendants and the carriers of ``token``; the caller last if one of them."""
+    for _ in range(SWEEPS):
+        found = {*descendants(group), *carriers(token)} - {os.getpid(), group}
+        for pid in found:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
+        if not found:
+            break
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
 
@@ -35,8 +42,22 @@ def await_end(group: int) -> None:
             time.sleep(0.005)
 
 
+def descendants(ancestor: int) -> Iterator[int]:
+    """Children of ``ancestor``, theirs and so on that still run; none where the system has no /proc."""
+    children: defaultdict[int, list[int]] = defaultdict(list)
+    for pid in _pids():
+        with suppress(OSError):
+            state, parent, *_ = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+            if state != "Z":
+                children[int(parent)].append(pid)
+    found = [ancestor]
+    for pid in found:
+        found.extend(children[pid])
+        yield from children[pid]
+
+
 def carriers(token: str) -> Iterator[int]:
-    """Processes whose environment holds ``token``; none where the system has no /proc."""
+    """Running processes whose environment holds ``token``; none where the system has no /proc."""
     if not token:
         return
     wanted = f"{TOKEN}={token}".encode()

@@ -15,12 +15,14 @@ import sys
 from magneton.worker.family import TOKEN, kill_family
 
 PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
 
 
 def watch_parent(commands_fd: int, replies_fd: int) -> None:
     """Call before any thread exists. ``commands_fd`` reads what the parent writes."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        adopt_orphans()
     if os.fork() == 0:
         try:
             os.close(replies_fd)  # the parent recognises the worker's death by this end closing
@@ -28,6 +30,11 @@ def watch_parent(commands_fd: int, replies_fd: int) -> None:
             end_family()
         finally:
             os._exit(1)  # whatever happens here, this process must not go on to become a second worker
+
+
+def adopt_orphans() -> None:
+    """Stay the ancestor of what daemonises: an orphan among our descendants becomes our child, not init's."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 def end_family() -> None:

@@ -102,13 +102,13 @@ def spin() -> None:
     threading.Thread(target=lambda: [None for _ in iter(int, 1)], daemon=True).start()
 
 
-def spawn() -> None:
+def spawn(*also: int) -> None:
     """A child in the group, one in a session of its own, one forked that keeps every descriptor."""
     child = subprocess.Popen([sys.executable, "-c", SLEEPER])
     daemon = subprocess.Popen([sys.executable, "-c", SLEEPER], start_new_session=True)
     forked = multiprocessing.get_context("fork").Process(target=time.sleep, args=(600,))
     forked.start()
-    pids = [os.getpid(), child.pid, daemon.pid, forked.pid]
+    pids = [os.getpid(), child.pid, daemon.pid, forked.pid, *also]
     place = Path(os.environ["TOY_PIDS"])
     place.with_suffix(".part").write_text(json.dumps(pids))
     place.with_suffix(".part").rename(place)
@@ -122,6 +122,14 @@ def use_processes() -> None:
 
 def spawn_and_hang() -> None:
     spawn()
+    hang()
+
+
+def spawn_stranger_and_hang() -> None:
+    """A daemon of a daemon, with nothing of ours in its environment and its parent gone."""
+    start = "subprocess.Popen([sys.executable, '-c', sys.argv[1]], stdout=subprocess.DEVNULL)"
+    command = [sys.executable, "-c", f"import subprocess, sys; print({start}.pid)", SLEEPER]
+    spawn(int(subprocess.check_output(command, env={}, start_new_session=True)))
     hang()
 
 
@@ -150,6 +158,7 @@ MISHAPS: Mapping[str, Callable[[], None]] = {
         spawn,
         use_processes,
         spawn_and_hang,
+        spawn_stranger_and_hang,
         spawn_and_die,
     )
 }

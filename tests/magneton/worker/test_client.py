@@ -17,6 +17,7 @@ from magneton.record.assemble import read_journal
 from magneton.worker.client import WorkerClient
 from magneton.worker.protocol import Done, Measured, Pause, Paused, Prepared, RunBlock, Trace
 
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="what the kernel does for us is Linux's")
 BLOCK = RunBlock(phase="prefill", steps=2, round=0, keep=True)
 
 
@@ -198,6 +199,9 @@ def test_an_interpreter_that_talks_rubbish_is_a_failure(tmp_path: Path):
     [
         ("spawn", 30, nullcontext()),
         ("spawn_and_hang", 1.0, pytest.raises(WorkerFailed, match="did not answer")),
+        pytest.param(
+            "spawn_stranger_and_hang", 3.0, pytest.raises(WorkerFailed, match="did not answer"), marks=LINUX
+        ),
         # A forked child keeps the pipe open: that the worker died must be seen without an end of input.
         ("spawn_and_die", 30, pytest.raises(WorkerFailed, match="exited with status 5")),
     ],
@@ -212,7 +216,7 @@ def test_children_of_every_kind_go_with_the_worker(
             worker.ask(Trace(phase="prefill"), Done, timeout_s=timeout_s)
         pids = json.loads(pids_file.read_text())
 
-    assert len(pids) == 4
+    assert len(pids) >= 4
     assert await_true(lambda: not any(alive(pid) for pid in pids), within_s=2)
 
 
@@ -254,7 +258,7 @@ def test_nothing_outlives_a_parent_that_is_killed(tmp_path: Path, how: str, numb
         assert await_true(lambda: not any(alive(pid) for pid in pids), within_s=5)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's signal is Linux's")
+@LINUX
 def test_a_worker_that_hangs_goes_with_its_parent_even_without_its_guard(tmp_path: Path):
     with parent_of_worker(tmp_path, "spawn_and_hang") as (parent, pids):
         worker = pids[0]
