@@ -1,3 +1,4 @@
+import re
 import unicodedata
 
 import pytest
@@ -19,11 +20,29 @@ from magneton.report.escape import LONGEST, visible, visible_lines
         ("\x9b31m", "\\x9b31m"),
         ("x\u2028y\x7f", "x\\u2028y\\x7f"),
         ("\udc80", "\\udc80"),
+        ("::error file=x::y", "\\x3a:error file=x::y"),
+        ("a ::warning::y", "a \\x3a:warning::y"),
+        ("x::add-mask::y", "x\\x3a:add-mask::y"),
+        ("##[group]", "\\x23#[group]"),
+        ("done ##vso[task.setvariable]", "done \\x23#vso[task.setvariable]"),
+        ("##teamcity[x]", "\\x23#teamcity[x]"),
+        ("torch::nn::relu, C[::2], ## title", "torch::nn::relu, C[::2], ## title"),
         ("[bold]ünïcödé 模型[/bold]", "[bold]ünïcödé 模型[/bold]"),
     ],
 )
-def test_what_a_terminal_would_obey_is_written_out(text: str, shown: str) -> None:
+def test_what_a_terminal_or_a_runner_would_obey_is_written_out(text: str, shown: str) -> None:
     assert visible(text) == shown
+
+
+COMMANDS = st.sampled_from(["::", ":", "##", "#", "[", "error", "vso", " ", "\n", "::group::", "nn"])
+
+
+@given(st.lists(COMMANDS).map("".join), st.integers(1, 20))
+def test_no_line_of_a_report_is_a_runners_command_wherever_it_is_broken(text: str, width: int) -> None:
+    shown = visible(text)
+
+    lines = (shown[start : start + width].strip() for start in range(len(shown)))
+    assert not any(re.match(r"::(error|group)|.*##[a-z]*\[", line) for line in lines)
 
 
 @given(st.text() | st.sampled_from(NASTY_TEXTS))

@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 from comparisons import a_side, matched
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from profiles import profiles
 
 from magneton.compare.model import Criteria
 from magneton.compare.profiles import compare
 from magneton.profile.model import Profile
-from magneton.report.json import comparison_json
+from magneton.report.json import comparison_json, document
 from magneton.report.profile import profile_json
 from magneton.report.summary import summarise_profile
 
@@ -75,6 +76,14 @@ def test_what_was_written_is_plain_ascii() -> None:
 
 
 @settings(max_examples=25, deadline=None)
+@given(st.text("#[v"))
+def test_a_ci_runner_finds_no_command_in_a_document(text: str) -> None:
+    written = document("schema", 1, {"text": text})
+
+    assert "##" not in written
+    assert json.loads(written)["text"] == text
+
+
 @given(profiles())
 def test_any_profile_has_a_summary_in_json(profile: Profile) -> None:
     report = strict(profile_json(summarise_profile(profile)))
