@@ -21,7 +21,7 @@ GONE_WITHIN_S = 0.5  # where nothing reaps orphans, the dead stay visible: do no
 
 
 def kill_family(group: int, token: str) -> None:
-    """End ``group``, its leader's descendants and the carriers of ``token``; the caller last if one of them."""
+    """End ``group``, its leader's descendants, the carriers of ``token``; the caller last if one of them."""
     for _ in range(SWEEPS):
         found = {*descendants(group), *carriers(token)} - {os.getpid(), group}
         for pid in found:
