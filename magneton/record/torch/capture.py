@@ -17,12 +17,17 @@ from magneton.profile.origin import MeterInfo, Origin
 from magneton.profile.sketches import stack_sketches
 from magneton.quantity import Provenance
 from magneton.record.torch.dataflow import Recorder
+from magneton.record.torch.sketching import SketchOf, sketch_tensor
 from magneton.record.torch.sources import INPUT_ROOT
 from magneton.workload import CALL, Workload
 
 
 def trace_callable(
-    target: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any] | None = None
+    target: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    sketch: SketchOf = sketch_tensor,
 ) -> Profile:
     """Run ``target(*args, **kwargs)`` once under the dataflow pass, in the grad mode of the caller."""
     keywords = dict(kwargs or {})
@@ -30,7 +35,7 @@ def trace_callable(
     roots: dict[str, Any] = {INPUT_ROOT: inputs}
     if isinstance(target, nn.Module):
         roots[""] = target
-    recorder = Recorder()
+    recorder = Recorder(sketch=sketch)
     with recorder.phase(CALL, roots) as recording:
         target(*args, **keywords)
     trace = recording.trace

@@ -21,7 +21,7 @@ from magneton.record.torch.calls import signature_of
 from magneton.record.torch.internals import call_parts, calling_frame
 from magneton.record.torch.keys import operator_key
 from magneton.record.torch.recording import KeyOf, Recording
-from magneton.record.torch.sketching import CAP
+from magneton.record.torch.sketching import CAP, SketchOf, sketch_tensor
 from magneton.record.torch.stacks import Stacks
 from magneton.record.torch.values import Values
 from magneton.workload import Phase
@@ -35,10 +35,12 @@ class Recorder:
     recording.trace
     """
 
-    def __init__(self, *, key_of: KeyOf = operator_key, cap: int = CAP) -> None:
+    def __init__(
+        self, *, key_of: KeyOf = operator_key, cap: int = CAP, sketch: SketchOf = sketch_tensor
+    ) -> None:
         self.key_ids: dict[str, KeyId] = {}
         self._key_of = key_of
-        self._values = Values(cap=cap)
+        self._values = Values(cap=cap, sketch=sketch)
         self._stacks = Stacks()
         self._operators = 0
 

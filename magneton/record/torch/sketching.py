@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -47,6 +48,14 @@ NARROW = frozenset(
 WIDE = frozenset(
     {torch.float64, torch.int32, torch.int64, torch.uint16, torch.uint32, torch.uint64, torch.complex128}
 )
+
+
+class SketchOf(Protocol):
+    """What ``sketch_tensor`` is; another may keep the contents (a benchmark) or nothing at all."""
+
+    def __call__(
+        self, tensor: Tensor, *, cap: int = CAP, rearranged_from: Sketch | None = None
+    ) -> Sketch | None: ...
 
 
 def sketch_tensor(tensor: Tensor, *, cap: int = CAP, rearranged_from: Sketch | None = None) -> Sketch | None:

@@ -22,7 +22,7 @@ from torch import Tensor
 from magneton.profile.model import OpId, Role, Value, ValueId
 from magneton.profile.sketches import Sketch
 from magneton.record.torch.internals import tensor_identity, weak_tensor, write_counter
-from magneton.record.torch.sketching import CAP, sketch_tensor
+from magneton.record.torch.sketching import CAP, SketchOf, sketch_tensor
 from magneton.record.torch.sources import Sources
 from magneton.record.torch.storage import (
     Geometry,
@@ -50,12 +50,13 @@ class _Seen:
 class Values:
     """Values over all phases; storages and tensors of one phase."""
 
-    def __init__(self, *, cap: int = CAP) -> None:
+    def __init__(self, *, cap: int = CAP, sketch: SketchOf = sketch_tensor) -> None:
         self.rows: list[Value] = []
         self.sketches: list[Sketch | None] = []
         self.extra_inputs: dict[OpId, list[ValueId]] = {}
         self.extra_outputs: dict[OpId, list[ValueId]] = {}
         self._cap = cap
+        self._sketch_of_new = sketch
         self._storages = Storages()
         self._tensors: dict[int, _Seen] = {}
         self._sources = Sources({})
@@ -251,7 +252,7 @@ class Values:
         known = None if base is None else self._sketch_of(base, tensor)
         if known is not None and base is not None and base.is_contiguous() and tensor.is_contiguous():
             return known
-        return sketch_tensor(tensor, cap=self._cap, rearranged_from=known)
+        return self._sketch_of_new(tensor, cap=self._cap, rearranged_from=known)
 
     def _sketch_of(self, base: Tensor, tensor: Tensor) -> Sketch | None:
         """The sketch of ``base`` as it is now, if it has one and ``tensor`` shows all its elements."""
