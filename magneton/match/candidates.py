@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
-from magneton.match.distance import Reals, Rows, distances, kind_keys, mean_features, threshold
+from magneton.match.distance import threshold
+from magneton.profile.distance import Reals, Rows, distances, kind_keys, mean_features
 from magneton.profile.sketches import FREQUENCIES, Sketches
 
 OCTAVE = 2  # steps of the half-octave grid between neighbouring windows of frequencies

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from magneton.match.candidates import close_pairs
-from magneton.match.distance import SAME_SIDE, Rows, anchors, distances, kind_keys, mean_features
+from magneton.match.distance import SAME_SIDE, anchors
 from magneton.match.unions import Unions
 from magneton.match.wiring import Wiring
+from magneton.profile.distance import Rows, distances, kind_keys, mean_features
 from magneton.profile.sketches import Sketches
 
 ROUNDING = SAME_SIDE / 100  # finer than what may differ, coarser than the order of a sum

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from magneton.match.anchor import Anchor, Side, Spot
-from magneton.match.distance import FEWEST_SHARED, SAME_SIDE, ordinary, threshold
+from magneton.match.distance import SAME_SIDE, threshold
 from magneton.match.marks import Marks, Near, mark, nearest, spots_of
+from magneton.profile.distance import FEWEST_SHARED, ordinary
 from magneton.profile.sketches import FREQUENCIES, Sketches
 
 MOST_SIBLINGS = 12

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from magneton.match.anchor import Anchor, Side, Spot
-from magneton.match.distance import distances, kind_keys, threshold
+from magneton.match.distance import threshold
 from magneton.match.marks import Near, mark, nearest, spots_of
 from magneton.match.pairing import pair_generations
+from magneton.profile.distance import distances, kind_keys
 
 ROUNDS = 3  # a pair of the last round is an ancestor in the next
 MOST_ALIKE = 64

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from magneton.match.classes import Classes, classify
-from magneton.match.distance import distance, threshold
+from magneton.match.distance import threshold
 from magneton.match.model import Leftover, Matching, ValuePair
 from magneton.match.wiring import Wiring, wire
+from magneton.profile.distance import distance
 from magneton.profile.model import Operator, OpId, Profile, ValueId
 
 # Of a projection, relative to what independent elements would give:

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 from magneton.match.anchor import Anchor, Side, Spot
 from magneton.match.composites import compose
-from magneton.match.distance import distance, threshold
+from magneton.match.distance import threshold
 from magneton.match.frontier import Laid
+from magneton.profile.distance import distance
 
 
 def pair_sources(baseline: Laid, candidate: Laid) -> tuple[Anchor, ...]:

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from magneton.match.distance import distances, threshold
+from magneton.match.distance import threshold
 from magneton.match.frontier import Laid
 from magneton.match.reach import SINK
 from magneton.match.unions import Unions
+from magneton.profile.distance import distances
 
 FEW_OPERATORS = 8  # sinks as small as this pair even if all they consume existed before the phase
 

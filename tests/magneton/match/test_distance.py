@@ -4,7 +4,8 @@
 import numpy as np
 import pytest
 
-from magneton.match.distance import anchors, distance, threshold
+from magneton.match.distance import anchors, threshold
+from magneton.profile.distance import distance
 from magneton.profile.sketches import stack_sketches
 from magneton.record.sketching import sketch_array
 

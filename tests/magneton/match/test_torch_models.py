@@ -13,8 +13,8 @@ from soundness import unsound
 from torch import Tensor, nn
 
 from magneton.match import match
-from magneton.match.distance import distances
 from magneton.match.model import Matching
+from magneton.profile.distance import distances
 from magneton.profile.model import Profile
 from magneton.profile.sketches import stack_sketches
 from magneton.record.sketching import sketch_array
