@@ -1,0 +1,35 @@
+"""Pairs of realistic model code written without a look at the matcher, and never used to tune it."""
+
+from match_pairs import (
+    attention,
+    batches,
+    caches,
+    decoders,
+    experts,
+    images,
+    norms,
+    parallel,
+    positions,
+    precision,
+    training,
+    vocabulary,
+)
+from match_pairs.convention import collect
+
+__all__ = ["PAIRS", "collect"]
+
+MODULES = (
+    attention,
+    positions,
+    batches,
+    caches,
+    experts,
+    norms,
+    vocabulary,
+    images,
+    precision,
+    training,
+    parallel,
+    decoders,
+)
+PAIRS = {name: build for module in MODULES for name, build in module.PAIRS.items()}
