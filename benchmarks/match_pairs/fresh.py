@@ -1,4 +1,4 @@
-"""Pairs of realistic model code written without a look at the matcher, and never used to tune it."""
+"""Pairs of realistic model code, written before anybody ran the matcher on them and without a look at it."""
 
 from match_pairs import (
     attention,
