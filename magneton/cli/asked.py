@@ -1,16 +1,21 @@
 """From the text of options to checked values."""
 
+import re
 from collections.abc import Sequence
 from typing import get_args
 
 from magneton.cli.options import DTypeName
 from magneton.compare.model import KINDS, Comparison
 from magneton.errors import EXIT_FINDING, EXIT_OK, EXIT_UNRESOLVED, MagnetonError
-from magneton.names import unknown
-from magneton.workload import DType
+from magneton.match.model import SideName
+from magneton.names import nearest, unknown
+from magneton.profile.lookup import find_operators, operator_names
+from magneton.profile.model import OpId, Profile
+from magneton.workload import DType, Phase
 
 DTYPES: tuple[DType, ...] = get_args(DType)
 ANY = "any"
+SIDES: tuple[SideName, ...] = get_args(SideName)
 OUTCOMES = ("waste", "trade-off")  # an unresolved difference has an exit status of its own
 
 
@@ -47,3 +52,58 @@ def exit_status(comparison: Comparison, fail_on: Sequence[str]) -> int:
     if any({ANY, finding.outcome, finding.kind} & set(fail_on) for finding in certain):
         return EXIT_FINDING
     return EXIT_UNRESOLVED if comparison.verdict == "unresolved" else EXIT_OK
+
+
+def phase_asked(name: str | None, baseline: Profile, candidate: Profile) -> Phase | None:
+    """A phase that either side went through."""
+    phases = tuple(dict.fromkeys(op.phase for op in (*baseline.operators, *candidate.operators)))
+    if name is not None and name not in phases:
+        raise unknown("phase", name, phases)
+    return name
+
+
+def operators_asked(
+    text: str, baseline: Profile, candidate: Profile, phase: Phase | None
+) -> tuple[tuple[SideName, OpId], ...]:
+    """What ``--explain`` names: one operator by side and id, or all that a name or a module stands for."""
+    profiles: dict[SideName, Profile] = {"baseline": baseline, "candidate": candidate}
+    before, colon, after = text.partition(":")
+    sides: tuple[SideName, ...] = tuple(side for side in SIDES if colon and side == before)
+    wanted = after if sides else text
+    if wanted.isdecimal():
+        return _numbered(wanted, sides, profiles)
+    if re.fullmatch(r"\w+:[0-9]+", text):
+        raise unknown("side", before, SIDES)
+    found: list[tuple[SideName, OpId]] = []
+    names: dict[str, None] = {}
+    for side in sides or SIDES:
+        found += [(side, op_id) for op_id in find_operators(profiles[side], wanted, phase)]
+        names |= dict.fromkeys(operator_names(profiles[side], phase))
+    if not found:
+        raise _not_found(wanted, tuple(names))
+    return tuple(found)
+
+
+def _numbered(
+    number: str, sides: Sequence[SideName], profiles: dict[SideName, Profile]
+) -> tuple[tuple[SideName, OpId], ...]:
+    if not sides:
+        raise MagnetonError(
+            f"operator {number}: of which side?", hint=f"write baseline:{number} or candidate:{number}"
+        )
+    (side,) = sides
+    last = len(profiles[side].operators) - 1
+    if len(number) > len(str(last)) or int(number) > last:
+        raise MagnetonError(
+            f"the {side} has no operator {number[:20]}", hint=f"its last one is {side}:{last}"
+        )
+    return ((side, OpId(int(number))),)
+
+
+def _not_found(wanted: str, names: Sequence[str]) -> MagnetonError:
+    close = nearest(wanted, names)
+    listed = "magneton match without --explain lists some"
+    return MagnetonError(
+        f"no operator or module is called {wanted!r}",
+        hint=f"did you mean {close!r}? ({listed})" if close else listed,
+    )

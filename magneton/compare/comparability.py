@@ -4,7 +4,7 @@ A ratio of two figures means something only where the same model did the same wo
 under the same meter. Anything else is refused by name, before matching spends time on it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from magneton.compare.model import Difference
@@ -24,6 +24,7 @@ _HINTS = {
     "number of threads": "record both sides with the same --threads",
     "grad mode": "gradients kept on one side only are other work: set both systems to the same grad mode",
 }
+_DECIDES_VALUES = ("model", "model configuration", "phases", "batch", "prompt tokens", "decode steps", "seed")
 _WORKLOAD_HINT = "record both sides with the same workload options"
 
 
@@ -34,12 +35,25 @@ def check_comparable(baseline: Profile, candidate: Profile) -> None:
 
 def check_origins(baseline: Origin, candidate: Origin) -> None:
     """The same, where a side is not recorded yet but its origin is known."""
-    fields = zip(_fields(baseline), _fields(candidate), strict=True)
-    for (name, one), (_, other) in fields:
+    _refuse_differing(_fields(baseline), _fields(candidate), "cannot be compared")
+
+
+def check_matchable(baseline: Origin, candidate: Origin) -> None:
+    """Raise ``Incomparable`` where other values must flow; device, dtype and meter do not matter then."""
+    one, other = (
+        [field for field in _fields(origin) if field[0] in _DECIDES_VALUES]
+        for origin in (baseline, candidate)
+    )
+    _refuse_differing(one, other, "do not do the same work")
+
+
+def _refuse_differing(
+    baseline: Iterable[tuple[str, object]], candidate: Iterable[tuple[str, object]], what: str
+) -> None:
+    for (name, one), (_, other) in zip(baseline, candidate, strict=True):
         if one != other:
             raise Incomparable(
-                f"these profiles cannot be compared: {name} is {one!r} in the baseline"
-                f" and {other!r} in the candidate",
+                f"these profiles {what}: {name} is {one!r} in the baseline and {other!r} in the candidate",
                 hint=_HINTS.get(name, _WORKLOAD_HINT),
             )
 
@@ -76,6 +90,17 @@ def notes(baseline: Profile, candidate: Profile) -> tuple[str, ...]:
     found: list[str] = []
     if not is_paired(one, other):
         found.append("recorded apart: the sides were not measured alternately, so intervals are wider")
+    found += work_notes(one, other)
+    if one.driver != other.driver:
+        found.append(f"the drivers differ: {one.driver or 'none'} and {other.driver or 'none'}")
+    return tuple(found)
+
+
+def work_notes(one: Origin, other: Origin) -> list[str]:
+    """The same of what was done, whatever was measured."""
+    found: list[str] = []
+    if one.workload.dtype != other.workload.dtype:
+        found.append(f"the dtypes differ: {one.workload.dtype} and {other.workload.dtype}")
     if one.weights_hash != other.weights_hash:
         found.append("the weights differ although the model's configuration is the same")
     if one.mode != other.mode:
@@ -83,9 +108,7 @@ def notes(baseline: Profile, candidate: Profile) -> tuple[str, ...]:
     for side, origin in (("baseline", one), ("candidate", other)):
         if origin.dataflow_mode != origin.mode:
             found.append(f"the {side} ran {origin.mode}, but its operators were seen {origin.dataflow_mode}")
-    if one.driver != other.driver:
-        found.append(f"the drivers differ: {one.driver or 'none'} and {other.driver or 'none'}")
-    return tuple(found)
+    return found
 
 
 def differences(baseline: Origin, candidate: Origin) -> tuple[Difference, ...]:

@@ -11,10 +11,11 @@ from dataclasses import replace
 
 from magneton.match.groups import group_regions
 from magneton.match.model import Leftover, Matching, Region, ValuePair
-from magneton.match.phases import align
+from magneton.match.phases import Alignment, align
 from magneton.match.regions import lay_regions
 from magneton.match.wiring import wire
 from magneton.profile.model import OpId, Profile
+from magneton.workload import Phase
 
 
 def match(baseline: Profile, candidate: Profile) -> Matching:
@@ -24,7 +25,7 @@ def match(baseline: Profile, candidate: Profile) -> Matching:
     only_baseline: list[Leftover] = []
     only_candidate: list[Leftover] = []
     for phase in dict.fromkeys(op.phase for op in (*baseline.operators, *candidate.operators)):
-        found = lay_regions(phase, align(wire(baseline, phase), wire(candidate, phase)))
+        found = lay_regions(phase, align_phase(baseline, candidate, phase))
         number = [pairs.setdefault(pair, len(pairs)) for pair in found.pairs]
         regions += [_renumbered(region, number) for region in found.regions]
         only_baseline += found.only_baseline
@@ -38,6 +39,11 @@ def match(baseline: Profile, candidate: Profile) -> Matching:
         only_baseline=tuple(only_baseline),
         only_candidate=tuple(only_candidate),
     )
+
+
+def align_phase(baseline: Profile, candidate: Profile, phase: Phase) -> Alignment:
+    """Both sides of ``phase`` laid out between common values."""
+    return align(wire(baseline, phase), wire(candidate, phase))
 
 
 def _renumbered(region: Region, number: Sequence[int]) -> Region:

@@ -7,6 +7,7 @@ from magneton.profile.model import OpId, ValueId
 from magneton.workload import Phase
 
 Evidence = Literal["value", "composite", "context", "order", "output", "input", "parameter"]
+SideName = Literal["baseline", "candidate"]
 Unpaired = Literal[
     "no-counterpart-value",
     "low-entropy",

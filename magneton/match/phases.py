@@ -24,14 +24,19 @@ from magneton.match.wiring import Wiring
 MOST_DROPS = 8  # rounds of dropping anchors before circles are merged
 MOST_REPAIRS = 4
 
-_STRENGTH: dict[Evidence, int] = {"order": 0, "context": 1, "composite": 2, "value": 3}
+STRENGTH: dict[Evidence, int] = {"order": 0, "context": 1, "composite": 2, "value": 3}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Alignment:
-    """Both sides of one phase laid out between common anchors; the groups are of anchors."""
+    """Both sides of one phase laid out between common anchors; the groups are of anchors.
+
+    The first ``bounds`` anchors bound regions; the others are sources, which move no operator.
+    """
 
     anchors: tuple[Anchor, ...]
+    bounds: int
+    dropped: tuple[Anchor, ...]  # they would close a circle of regions
     groups: Unions
     baseline: Laid
     candidate: Laid
@@ -45,8 +50,9 @@ def align(baseline: Wiring, candidate: Wiring) -> Alignment:
         Side(wiring=candidate, classes=classify(candidate)),
     )
     by_value, ambiguous_x, ambiguous_y = pair_values(*sides)
-    anchors = pair_low_entropy(*sides, pair_composites(*sides, by_value))
-    anchors, groups, laid = _without_circles(sides, anchors)
+    found = pair_low_entropy(*sides, pair_composites(*sides, by_value))
+    anchors, groups, laid = _without_circles(sides, found)
+    bounds, kept = len(anchors), frozenset(anchors)
     sources = pair_sources(*laid)
     for _ in sources:
         groups.add()
@@ -54,6 +60,8 @@ def align(baseline: Wiring, candidate: Wiring) -> Alignment:
     spots_x, spots_y = spots_of(anchors)
     return Alignment(
         anchors=anchors,
+        bounds=bounds,
+        dropped=tuple(anchor for anchor in found if anchor not in kept),
         groups=groups,
         baseline=replace(laid[0], marks=mark(sides[0], spots_x)),
         candidate=replace(laid[1], marks=mark(sides[1], spots_y)),
@@ -136,7 +144,5 @@ def _without_weakest(
     for knot in knots:
         suspects = [index for group in knot for index in in_group.get(group, ())]
         if suspects:
-            dropped.add(
-                min(suspects, key=lambda k: (_STRENGTH[anchors[k].evidence], -anchors[k].distance, k))
-            )
+            dropped.add(min(suspects, key=lambda k: (STRENGTH[anchors[k].evidence], -anchors[k].distance, k)))
     return tuple(anchor for index, anchor in enumerate(anchors) if index not in dropped)

@@ -14,6 +14,7 @@ first of them. Operators whose results reach no anchor are sinks.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from magneton.match.anchor import Side
 from magneton.match.marks import Marks
@@ -25,6 +26,15 @@ MOST_GLUED = 8  # operators that reach more groups than this do not glue them
 FARTHEST = 4000  # operators looked at before two groups pass for ordered
 
 Ordered = Callable[[Sequence[int]], bool]
+Why = Literal[
+    "computes",  # an anchored value
+    "remakes",  # an anchored value, for several readers or not from it alone
+    "writes-for-reader",  # an anchored value into memory that was there
+    "reaches-one",
+    "reaches-first",  # of several that depend on each other
+    "serves-several",  # settings only
+    "reaches-nothing",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -32,6 +42,7 @@ class Reach:
     """``region`` of each operator: a group (>= 0), SINK, or a shared region (<= -2)."""
 
     region: tuple[int, ...]
+    why: tuple[Why, ...]  # each operator is there
 
 
 def settle(
@@ -96,24 +107,27 @@ class _Sweep:
         self._ordered = ordered
         self._shared = Unions(0)
         self._region = [SINK] * len(side.wiring.operators)
+        self._why: list[Why] = ["reaches-nothing"] * len(side.wiring.operators)
 
     def run(self) -> Reach:
         for at in reversed(range(len(self._region))):
-            self._region[at] = self._assign(at)
-        return Reach(region=tuple(map(self._current, self._region)))
+            self._region[at], self._why[at] = self._assign(at)
+        return Reach(region=tuple(map(self._current, self._region)), why=tuple(self._why))
 
-    def _assign(self, at: int) -> int:
+    def _assign(self, at: int) -> tuple[int, Why]:
         wiring, anchor = self._wiring, self._marks.anchor
         written = wiring.outputs[at]
         produced = {self._groups.find(anchor[v]) for v in written if v in self._marks.roots}
         if produced:
-            return _glue(self._groups, produced)
+            return _glue(self._groups, produced), "computes"
         readers = (c for v in written for c in wiring.consumers.get(v, ()))
         targets = {self._current(self._region[c]) for c in readers} - {SINK}
         own = next((self._groups.find(anchor[v]) for v in written if v in anchor), SINK)
         if own in self._places and (len(targets) != 1 or not _only_lays_out(self._wiring, self._marks, at)):
             written_for = sorted(target for target in targets if target >= 0)
-            return self._first(written_for) if wiring.operators[at].mutated and written_for else own
+            if wiring.operators[at].mutated and written_for:
+                return self._first(written_for), "writes-for-reader"
+            return own, "remakes"
         return self._resolve(targets, all(v in wiring.static for v in written))
 
     def _current(self, assigned: int) -> int:
@@ -121,18 +135,20 @@ class _Sweep:
             return self._groups.find(assigned)
         return assigned if assigned == SINK else -2 - self._shared.find(-2 - assigned)
 
-    def _resolve(self, targets: set[int], static: bool) -> int:
-        if len(targets) < 2:
-            return next(iter(targets), SINK)
+    def _resolve(self, targets: set[int], static: bool) -> tuple[int, Why]:
+        if not targets:
+            return SINK, "reaches-nothing"
+        if len(targets) == 1:
+            return next(iter(targets)), "reaches-one"
         if static or min(targets) < SINK:
             whole = self._shared.add()
             for target in targets:
                 if target < SINK:
                     whole = self._shared.union(whole, -2 - target)
-            return -2 - whole
+            return -2 - whole, "serves-several"
         if self._ordered(sorted(targets)):
-            return self._first(sorted(targets))
-        return _glue(self._groups, targets)
+            return self._first(sorted(targets)), "reaches-first"
+        return _glue(self._groups, targets), "reaches-one"
 
     def _first(self, targets: Sequence[int]) -> int:
         return min(targets, key=lambda group: min(self._places.get(group, [len(self._region)])))

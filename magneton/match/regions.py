@@ -34,7 +34,7 @@ def lay_regions(phase: Phase, alignment: Alignment) -> PhaseMatch:
 
     computed = [(group, group) for group in sorted(held_x.keys() & held_y.keys()) if group >= 0]
     shared = list(_shared_pairs(alignment))
-    pairs = list(map(_value_pair_of(baseline.side, candidate.side), alignment.anchors))
+    pairs = list(value_pairs(alignment))
     regions = [
         _region(
             (phase, x < 0),
@@ -69,6 +69,11 @@ def lay_regions(phase: Phase, alignment: Alignment) -> PhaseMatch:
             candidate, _positions(candidate, regions, "candidate"), sinks_y, alignment.ambiguous_candidate
         ),
     )
+
+
+def value_pairs(alignment: Alignment) -> tuple[ValuePair, ...]:
+    """What the anchors say of values; in the order of the anchors."""
+    return tuple(map(_value_pair_of(alignment.baseline.side, alignment.candidate.side), alignment.anchors))
 
 
 def _held(laid: Laid) -> dict[int, list[int]]:

@@ -34,7 +34,7 @@ def facts_table(rows: Sequence[tuple[str, Text | str]]) -> Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One row of a table. ``below`` is a second line of text as wide as the console."""
+    """One row of a table. ``below`` is text as wide as the console: a second line, or several."""
 
     cells: tuple[str, ...]
     below: str = ""
@@ -57,10 +57,8 @@ def figures_table(columns: Sequence[str], lines: Sequence[Line], *, width: int, 
         if last:
             table.append(rule + "\n")
         table.append(_row(line.cells, figures) + "\n", style="bold" if last else "")
-        if line.below:
-            table.append(
-                "    " + set_cell_size(line.below, min(cell_len(line.below), width - 4)) + "\n", style="dim"
-            )
+        for text in line.below.splitlines():
+            table.append("    " + set_cell_size(text, min(cell_len(text), width - 4)) + "\n", style="dim")
     return table
 
 

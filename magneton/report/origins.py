@@ -60,6 +60,11 @@ def frame_text(frame: Frame | None) -> Text:
     return place
 
 
+def short_place(frame: Frame | None) -> str:
+    """``modeling_llama.py:212``; nothing where no line is known."""
+    return "" if frame is None else visible(f"{short_file(frame.file).rpartition('/')[2]}:{frame.line}")
+
+
 def short_file(file: str) -> str:
     """What follows ``site-packages``; the whole path of a user's own file."""
     for folder in ("site-packages/", "dist-packages/"):

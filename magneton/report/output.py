@@ -7,13 +7,17 @@ from magneton.compare.model import Comparison
 from magneton.doctor import Diagnosis
 from magneton.report.console import console_for
 from magneton.report.doctor import doctor_json, print_doctor
+from magneton.report.explained import Explained
+from magneton.report.explained_text import explanation_json, print_explained
 from magneton.report.json import comparison_json
+from magneton.report.matching import MatchingSummary
+from magneton.report.matching_text import matching_json, print_matching
 from magneton.report.profile import print_profile, profile_json
 from magneton.report.summary import ProfileSummary
 from magneton.report.systems import ListedSystems, print_systems, systems_json
 from magneton.report.text import print_comparison
 
-Result = Comparison | ProfileSummary | ListedSystems | Diagnosis
+Result = Comparison | MatchingSummary | Explained | ProfileSummary | ListedSystems | Diagnosis
 
 
 def print_result(result: Result, format: Literal["text", "json"], *, top: int = 10) -> None:
@@ -25,6 +29,10 @@ def print_result(result: Result, format: Literal["text", "json"], *, top: int = 
     match result:
         case Comparison():
             print_comparison(result, console, top=top)
+        case MatchingSummary():
+            print_matching(result, console, top=top)
+        case Explained():
+            print_explained(result, console, top=top)
         case ProfileSummary():
             print_profile(result, console, top=top)
         case ListedSystems():
@@ -37,6 +45,10 @@ def as_json(result: Result) -> str:
     match result:
         case Comparison():
             return comparison_json(result)
+        case MatchingSummary():
+            return matching_json(result)
+        case Explained():
+            return explanation_json(result)
         case ProfileSummary():
             return profile_json(result)
         case ListedSystems():

@@ -11,7 +11,7 @@ from magneton.report.origins import (
     device_line,
     doubt_line,
     meter_line,
-    short_file,
+    short_place,
     system_line,
     workload_line,
 )
@@ -115,5 +115,7 @@ def _print_operators(
 
 
 def _place(module_path: str, source: Frame | None) -> str:
-    line = f"{short_file(source.file).rpartition('/')[2]}:{source.line}" if source is not None else ""
-    return visible("  ".join(part for part in (line, module_path) if part) or "outside any module")
+    return (
+        "  ".join(part for part in (short_place(source), visible(module_path)) if part)
+        or "outside any module"
+    )

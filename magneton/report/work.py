@@ -1,10 +1,11 @@
 """How the work of a row is named: its operators with counts, its module, cut to what a column holds."""
 
 from magneton.compare.model import Row, SideCost, Work
+from magneton.match.model import Unpaired
 from magneton.report.escape import visible
-from magneton.report.origins import short_file
+from magneton.report.origins import short_place
 
-_REASONS = {
+_REASONS: dict[Unpaired, str] = {
     "no-counterpart-value": "its results have no counterpart",
     "low-entropy": "its results are too plain to recognise",
     "ambiguous": "its results have several counterparts",
@@ -41,9 +42,13 @@ def row_title(row: Row, longest: int) -> str:
         return "unattributed"
     if row.kind == "unread":
         return "without a reading"
-    side = one_side(row)
     only = "only " if row.kind == "leftover" else ""  # the figures stand in the column of its side
-    return only + _tail(module_line(side.work) or operators_line(side.work, most=3), longest - len(only))
+    return only + work_title(one_side(row).work, longest - len(only))
+
+
+def work_title(work: Work | None, longest: int) -> str:
+    """The module in which ``work`` is done; outside any, its operators."""
+    return _tail(module_line(work) or operators_line(work, most=3), longest)
 
 
 def _tail(text: str, longest: int) -> str:
@@ -64,13 +69,14 @@ def work_line(row: Row) -> str:
     if row.kind == "residual":
         return ""
     work = one_side(row).work
-    source = None if work is None else work.source
-    place = "" if source is None else f"{short_file(source.file).rpartition('/')[2]}:{source.line}"
-    return "  ".join(
-        part for part in (visible(place), operators_line(work, most=4), reason_line(row)) if part
-    )
+    place = short_place(None if work is None else work.source)
+    return "  ".join(part for part in (place, operators_line(work, most=4), reason_line(row)) if part)
 
 
 def reason_line(row: Row) -> str:
     """Why a leftover has no partner, for people."""
-    return _REASONS.get(row.reason or "", "")
+    return "" if row.reason is None else reason_text(row.reason)
+
+
+def reason_text(reason: Unpaired) -> str:
+    return _REASONS[reason]

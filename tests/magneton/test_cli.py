@@ -5,45 +5,19 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import magneton, told
 from profiles import small_profile
-from typer.testing import CliRunner
 
-from magneton.cli.app import app
 from magneton.profile.model import Profile
 from magneton.profile.store import load, save
 
 HEAVY = ("torch", "transformers", "pandas", "pyarrow", "scipy", "numpy", "rich", "safetensors", "pynvml")
 PROCESS = {**os.environ, "COLUMNS": "80", "PYTHONPATH": os.pathsep.join(sys.path)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
-    """What a command printed, and the status it left with."""
-
-    code: int
-    stdout: str
-    stderr: str
-
-
-def magneton(*args: str | Path) -> Left:
-    """Runs a command in this process; a bug in it is raised, not turned into a status."""
-    result = CliRunner().invoke(app, [str(arg) for arg in args], prog_name="magneton", env={"COLUMNS": "80"})
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return Left(code=result.exit_code, stdout=result.stdout, stderr=result.stderr)
-
-
-def told(left: Left, *needed: str, code: int) -> None:
-    """One error and one hint on standard error, nothing on standard output."""
-    assert left.code == code, left.stderr
-    assert left.stdout == ""
-    for each in (*needed, "error: ", "hint: "):
-        assert each in left.stderr
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +84,8 @@ main()
     [
         (["compare", "costly.mgn", "lean.mgn"], 0),
         (["compare", "lean.mgn", "other-work.mgn", "--format", "json"], 4),
+        (["match", "costly.mgn", "lean.mgn"], 4),
+        (["match", "costly.mgn", "lean.mgn", "--explain", "baseline:1"], 0),
         (["show", "lean.mgn"], 0),
         (["systems"], 0),
         (["doctor"], 0),
@@ -125,7 +101,7 @@ def test_what_reads_profiles_works_where_no_framework_is_installed(
     assert result.stdout != ""
 
 
-@pytest.mark.parametrize("command", ["compare", "record", "show", "systems", "doctor"])
+@pytest.mark.parametrize("command", ["compare", "match", "record", "show", "systems", "doctor"])
 def test_every_command_explains_itself(command: str) -> None:
     result = magneton(command, "--help")
 

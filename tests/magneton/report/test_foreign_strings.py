@@ -70,6 +70,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (("compare", "costly.mgn", "plain.mgn"), 0),
         (("compare", "plain.mgn", "other.mgn"), 4),
         (("compare", "plain.mgn", "model.mgn"), 4),
+        (("match", "costly.mgn", "plain.mgn"), 4),
+        (("match", "plain.mgn", "model.mgn"), 4),
+        (("match", "costly.mgn", "plain.mgn", "--explain", "baseline:1"), 0),
+        (("match", "costly.mgn", "plain.mgn", "--explain", "*"), 0),
+        (("match", "costly.mgn", "plain.mgn", "--explain", NASTY), 0),
     ],
 )
 def test_only_what_can_be_seen_is_printed(
@@ -85,7 +90,15 @@ def test_only_what_can_be_seen_is_printed(
     assert unseen == set()
 
 
-@pytest.mark.parametrize("command", [("show", "plain.mgn"), ("compare", "costly.mgn", "plain.mgn")])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("show", "plain.mgn"),
+        ("compare", "costly.mgn", "plain.mgn"),
+        ("match", "costly.mgn", "plain.mgn"),
+        ("match", "costly.mgn", "plain.mgn", "--explain", "candidate:2"),
+    ],
+)
 def test_json_carries_the_strings_and_no_control_character(
     folder: Path, monkeypatch: pytest.MonkeyPatch, command: Sequence[str]
 ) -> None:
