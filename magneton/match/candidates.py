@@ -27,15 +27,20 @@ def close_pairs(
     sketches_y: Sketches,
     rows_y: Rows,
     limit: Callable[[NDArray[np.int64]], Reals] = threshold,
+    *,
+    most: int | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Reals]:
-    """Positions in ``rows_x`` and ``rows_y`` no farther apart than ``limit`` of their count, and how far."""
+    """Positions in ``rows_x`` and ``rows_y`` no farther apart than ``limit`` of their count, and how far.
+
+    ``most`` bounds the neighbours of each of ``rows_x`` that are tried, the nearest first.
+    """
     buckets_x, buckets_y = _buckets(sketches_x, rows_x), _buckets(sketches_y, rows_y)
     tried = [
         pair
         for (*kind, first), at_x in buckets_x.items()
         for shift in (-OCTAVE, 0, OCTAVE)
         if (at_y := buckets_y.get((*kind, first + shift))) is not None
-        for pair in _neighbours(sketches_x, rows_x, at_x, sketches_y, rows_y, at_y, shift, limit)
+        for pair in _neighbours(sketches_x, rows_x, at_x, sketches_y, rows_y, at_y, shift, limit, most)
     ]
     at_x = np.concatenate([np.empty(0, dtype=np.int64), *(x for x, _ in tried)])
     at_y = np.concatenate([np.empty(0, dtype=np.int64), *(y for _, y in tried)])
@@ -63,6 +68,7 @@ def _neighbours(
     at_y: NDArray[np.int64],
     shift: int,
     limit: Callable[[NDArray[np.int64]], Reals],
+    most: int | None,
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """A superset of the close pairs of two buckets whose windows of frequencies lie ``shift`` apart."""
     if len(at_x) * len(at_y) <= SMALL:
@@ -72,6 +78,11 @@ def _neighbours(
     points_y = _points(sketches_y, rows_y[at_y], -shift)
     reach = float(limit(sketches_x.count[rows_x[at_x[:1]]])[0])
     tree = KDTree(points_y)
+    if most is not None:
+        _, hits = tree.query(points_x, k=range(1, most + 1), distance_upper_bound=reach, p=np.inf)
+        rows, ranks = np.nonzero(hits < len(at_y))
+        yield at_x[rows], at_y[hits[rows, ranks]]
+        return
     found = tree.query_ball_point(points_x, reach, p=np.inf)
     sizes = [len(hits) for hits in found]
     if sum(sizes):

@@ -81,5 +81,22 @@ def repair(baseline: Laid, candidate: Laid, groups: Unions, loners: frozenset[in
     return groups.merges != before
 
 
+def misfits(baseline: Laid, candidate: Laid, groups: Unions) -> tuple[frozenset[int], ...]:
+    """For each region whose sides still consume differently, the computed anchors that differ."""
+    reads = consumed(baseline, groups), consumed(candidate, groups)
+    atoms = concatenations((baseline.side, candidate.side), (baseline.marks, candidate.marks))
+    computed = {laid.marks.anchor[v] for laid in (baseline, candidate) for v in _computed_roots(laid)}
+    found: list[frozenset[int]] = []
+    for region in sorted(reads[0].keys() & reads[1].keys()):
+        there = [{atom for k in read[region] for atom in atoms.get(k, (k,))} for read in reads]
+        if region >= 0 and (apart := (there[0] ^ there[1]) & computed):
+            found.append(frozenset(apart))
+    return tuple(found)
+
+
+def _computed_roots(laid: Laid) -> Iterable[int]:
+    return (value for value in laid.marks.roots if value in laid.side.wiring.producer)
+
+
 def _group_atoms(anchors: Iterable[int], atoms: Mapping[int, frozenset[int]], groups: Unions) -> set[int]:
     return {groups.find(atom) for anchor in anchors for atom in atoms.get(anchor, (anchor,))}

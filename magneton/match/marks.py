@@ -21,8 +21,11 @@ class Marks:
     roots: frozenset[int]
 
 
-def mark(side: Side, spots: Sequence[tuple[Spot, ...]]) -> Marks:
-    """Single spots first: a part that is recognised by itself is marked as itself, not as the whole's."""
+def mark(side: Side, spots: Sequence[tuple[Spot, ...]], strays: frozenset[int] = frozenset()) -> Marks:
+    """Single spots first: a part that is recognised by itself is marked as itself, not as the whole's.
+
+    ``strays`` are roots that are left unmarked, with all that only lays them out anew.
+    """
     by_spot: dict[Spot, int] = {}
     for wanted_single in (True, False):
         for index, parts in enumerate(spots):
@@ -35,7 +38,21 @@ def mark(side: Side, spots: Sequence[tuple[Spot, ...]]) -> Marks:
         if index is not None:
             anchor[value] = index
     roots = frozenset(value for spot in by_spot for value in side.classes.roots[spot.which][spot.generation])
-    return Marks(anchor=anchor, roots=roots)
+    for value in _led_astray(side, strays):
+        anchor.pop(value, None)
+    return Marks(anchor=anchor, roots=roots - strays)
+
+
+def _led_astray(side: Side, strays: frozenset[int]) -> set[int]:
+    """``strays`` and the members of their classes that are made of nothing else of the class."""
+    of, wiring, found = side.classes.of, side.wiring, set(strays)
+    members = (v for which in sorted({of[v] for v in strays}) for v in side.classes.members[which])
+    for value in members:
+        if value in wiring.producer:
+            kin = {v for v in wiring.inputs[wiring.producer[value]] if of.get(v) == of[value]}
+            if kin and kin <= found:
+                found.add(value)
+    return found
 
 
 def nearest(side: Side, marks: Marks, counts: Callable[[int], bool]) -> dict[int, Near | None]:

@@ -4,20 +4,27 @@ Classes that are close to exactly one class of the other side pair outright, as 
 is nearer than every other by a clear factor. What is left (equal layers in low precision, a mean and
 the mean plus epsilon) pairs where more of its inputs and outputs are already paired with each other than
 with any rival, and at last, where both sides have equally many, in order of execution.
+
+Where values drift farther than equal ones may be apart by themselves (low precision, deep models), what
+is still unpaired is paired by its neighbours alone, as far as the drift allows.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from magneton.match.anchor import Anchor, Side, Spot
 from magneton.match.candidates import close_pairs
-from magneton.match.distance import SAME_SIDE
+from magneton.match.distance import SAME_SIDE, loosened, threshold
 from magneton.match.model import Evidence
 from magneton.match.unions import Unions
+from magneton.profile.distance import Reals, Rows
 
 CLEARLY = 4.0  # the nearest must be so many times nearer than the next
 ROUNDS = 4
+DRIFTED_ROUNDS = 32  # each round carries agreement one operator farther
+MOST_DRIFTED = 8  # neighbours of a class that are looked at
 
 Edge = tuple[int, int]  # class of the baseline, class of the candidate
 Score = Callable[[Edge], float]
@@ -35,18 +42,26 @@ def pair_values(baseline: Side, candidate: Side) -> tuple[tuple[Anchor, ...], fr
         evidence.update((x, because) for x, _ in new)
         return bool(new)
 
-    accept(_mutual(apart, lambda edge: max(apart[edge], SAME_SIDE / CLEARLY), CLEARLY), "value")
-    neighbours = _neighbours(baseline), _neighbours(candidate)
-    for _ in range(ROUNDS):
-        open_edges = _open(apart, mate)
-        score = _agreement(neighbours, mate)
-        scored = {edge: score(edge) for edge in open_edges}
-        agreeing = {edge: apart[edge] for edge in open_edges if scored[edge] > 0}
-        if not accept(_mutual(agreeing, lambda edge, s=scored: 1.0 / s[edge], 1.0), "context"):
-            break
-    accept(_in_order(_open(apart, mate)), "order")
+    def accept_agreeing(rounds: int) -> None:
+        for _ in range(rounds):
+            open_edges = _open(apart, mate)
+            score = _agreement(neighbours, mate)
+            scored = {edge: score(edge) for edge in open_edges}
+            agreeing = {edge: apart[edge] for edge in open_edges if scored[edge] > 0}
+            if not accept(_mutual(agreeing, lambda edge, s=scored: 1.0 / s[edge], 1.0), "context"):
+                return
 
-    left = _open(apart, mate)
+    neighbours = _neighbours(baseline), _neighbours(candidate)
+    accept(_mutual(apart, lambda edge: max(apart[edge], SAME_SIDE / CLEARLY), CLEARLY), "value")
+    accept_agreeing(ROUNDS)
+    drifted = _drifted_classes(baseline, candidate, mate)
+    if drifted:
+        apart |= drifted
+        accept_agreeing(DRIFTED_ROUNDS)
+    near = {edge: off for edge, off in apart.items() if _is_near(baseline, edge[0], off)}
+    accept(_in_order(_open(near, mate)), "order")
+
+    left = _open(near, mate)
     found = tuple(
         anchor
         for x, y in sorted(mate.items())
@@ -72,10 +87,8 @@ def pair_generations(
 
 
 def _close_classes(baseline: Side, candidate: Side) -> dict[Edge, float]:
-    classes_x = [c for c, high in enumerate(baseline.classes.high_entropy) if high]
-    classes_y = [c for c, high in enumerate(candidate.classes.high_entropy) if high]
-    rows_x = np.array([baseline.classes.members[c][0] for c in classes_x], dtype=np.int64)
-    rows_y = np.array([candidate.classes.members[c][0] for c in classes_y], dtype=np.int64)
+    classes_x, rows_x = _first_values(baseline, _recognisable(baseline))
+    classes_y, rows_y = _first_values(candidate, _recognisable(candidate))
     at_x, at_y, apart = close_pairs(
         baseline.wiring.profile.sketches, rows_x, candidate.wiring.profile.sketches, rows_y
     )
@@ -83,6 +96,47 @@ def _close_classes(baseline: Side, candidate: Side) -> dict[Edge, float]:
         (classes_x[x], classes_y[y]): float(d)
         for x, y, d in sorted(zip(at_x.tolist(), at_y.tolist(), apart.tolist(), strict=True))
     }
+
+
+def _drifted_classes(baseline: Side, candidate: Side, mate: Mapping[int, int]) -> dict[Edge, float]:
+    """Unpaired classes that are as near to each other as their drift makes equal ones."""
+    taken = set(mate.values())
+    classes_x, rows_x = _first_values(baseline, [c for c in _recognisable(baseline) if c not in mate])
+    classes_y, rows_y = _first_values(candidate, [c for c in _recognisable(candidate) if c not in taken])
+    drift_x, drift_y = baseline.wiring.drift[rows_x], candidate.wiring.drift[rows_y]
+    if not (_drifts_away(baseline, rows_x) or _drifts_away(candidate, rows_y)):
+        return {}
+    most = max(drift_x.max(initial=0.0), drift_y.max(initial=0.0))
+    sketches_x, sketches_y = baseline.wiring.profile.sketches, candidate.wiring.profile.sketches
+
+    def limit(count: NDArray[np.int64]) -> Reals:
+        return loosened(count, np.full(count.shape, most))
+
+    at_x, at_y, apart = close_pairs(sketches_x, rows_x, sketches_y, rows_y, limit, most=MOST_DRIFTED)
+    allowed = loosened(sketches_x.count[rows_x[at_x]], np.maximum(drift_x[at_x], drift_y[at_y]))
+    near = apart <= allowed
+    found = zip(at_x[near].tolist(), at_y[near].tolist(), apart[near].tolist(), strict=True)
+    return {(classes_x[x], classes_y[y]): float(off) for x, y, off in sorted(found)}
+
+
+def _drifts_away(side: Side, rows: Rows) -> bool:
+    """Whether any of these values drifts farther than equal ones may be apart by themselves."""
+    count = side.wiring.profile.sketches.count[rows]
+    return bool(np.any(loosened(count, side.wiring.drift[rows]) > threshold(count)))
+
+
+def _is_near(side: Side, which: int, apart: float) -> bool:
+    """Near enough without regard to drift."""
+    first = side.classes.members[which][0]
+    return apart <= float(threshold(side.wiring.profile.sketches.count[[first]])[0])
+
+
+def _recognisable(side: Side) -> list[int]:
+    return [c for c, high in enumerate(side.classes.high_entropy) if high]
+
+
+def _first_values(side: Side, classes: Sequence[int]) -> tuple[Sequence[int], Rows]:
+    return classes, np.array([side.classes.members[c][0] for c in classes], dtype=np.int64)
 
 
 def _open(apart: Mapping[Edge, float], mate: Mapping[int, int]) -> list[Edge]:

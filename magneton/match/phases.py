@@ -4,27 +4,31 @@ Where regions depend on one another in a circle, first what was joined there by 
 the weakest anchor of each circle is dropped; circles that are still there at the end become one region.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from magneton.match.anchor import Anchor, Side
 from magneton.match.classes import classify
 from magneton.match.composites import pair_composites
 from magneton.match.context import pair_low_entropy
-from magneton.match.frontier import Laid, both_edges, repair
+from magneton.match.frontier import Laid, both_edges, misfits, repair
 from magneton.match.marks import mark, spots_of
 from magneton.match.model import Evidence
 from magneton.match.pairing import pair_values
 from magneton.match.parameters import pair_sources
 from magneton.match.quotient import cycles
 from magneton.match.reach import SINK, settle
+from magneton.match.strays import Strays, find_strays, unvouched
 from magneton.match.unions import Unions
 from magneton.match.wiring import Wiring
 
 MOST_DROPS = 8  # rounds of dropping anchors before circles are merged
 MOST_REPAIRS = 4
+MOST_COINCIDENCES = 4  # rounds of dropping anchors that make the sides of a region differ
 
 STRENGTH: dict[Evidence, int] = {"order": 0, "context": 1, "composite": 2, "value": 3}
+
+_Layout = tuple[tuple[Anchor, ...], Unions, tuple[Laid, Laid]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -51,7 +55,8 @@ def align(baseline: Wiring, candidate: Wiring) -> Alignment:
     )
     by_value, ambiguous_x, ambiguous_y = pair_values(*sides)
     found = pair_low_entropy(*sides, pair_composites(*sides, by_value))
-    anchors, groups, laid = _without_circles(sides, found)
+    strays = find_strays(*sides, found)
+    anchors, groups, laid = _without_misfits(sides, found, strays)
     bounds, kept = len(anchors), frozenset(anchors)
     sources = pair_sources(*laid)
     for _ in sources:
@@ -63,20 +68,40 @@ def align(baseline: Wiring, candidate: Wiring) -> Alignment:
         bounds=bounds,
         dropped=tuple(anchor for anchor in found if anchor not in kept),
         groups=groups,
-        baseline=replace(laid[0], marks=mark(sides[0], spots_x)),
-        candidate=replace(laid[1], marks=mark(sides[1], spots_y)),
+        baseline=replace(laid[0], marks=mark(sides[0], spots_x, strays[0])),
+        candidate=replace(laid[1], marks=mark(sides[1], spots_y, strays[1])),
         ambiguous_baseline=ambiguous_x,
         ambiguous_candidate=ambiguous_y,
     )
 
 
+def _without_misfits(
+    sides: tuple[Side, Side], anchors: tuple[Anchor, ...], strays: tuple[Strays, Strays]
+) -> _Layout:
+    """Where a region's sides read different anchors to the last, one of these is a coincidence: it goes."""
+    best = _without_circles(sides, anchors, strays)
+    wrong = misfits(*best[2], best[1])
+    for _ in range(MOST_COINCIDENCES):
+        doubtful = unvouched(*sides, best[0]) if wrong else frozenset()
+        dropped = {_weakest(best[0], apart & doubtful) for apart in wrong if apart & doubtful}
+        if not dropped:
+            break
+        kept = tuple(anchor for index, anchor in enumerate(best[0]) if index not in dropped)
+        other = _without_circles(sides, kept, strays)
+        left = misfits(*other[2], other[1])
+        if len(left) >= len(wrong):
+            break
+        best, wrong = other, left
+    return best
+
+
 def _without_circles(
-    sides: tuple[Side, Side], anchors: tuple[Anchor, ...]
-) -> tuple[tuple[Anchor, ...], Unions, tuple[Laid, Laid]]:
+    sides: tuple[Side, Side], anchors: tuple[Anchor, ...], strays: tuple[Strays, Strays]
+) -> _Layout:
     loners: frozenset[Anchor] = frozenset()
     for _ in range(MOST_DROPS):
         groups = _glued_composites(anchors)
-        laid = _lay_out(sides, anchors, groups, loners)
+        laid = _lay_out(sides, strays, anchors, groups, loners)
         knots = cycles(both_edges(*laid))
         if not knots:
             return anchors, groups, laid
@@ -86,7 +111,7 @@ def _without_circles(
             anchors = _without_weakest(anchors, groups, knots)
     groups = _glued_composites(anchors)
     while True:
-        laid = _lay_out(sides, anchors, groups, loners)
+        laid = _lay_out(sides, strays, anchors, groups, loners)
         merges = groups.merges
         for knot in cycles(both_edges(*laid)):
             first, *others = [group for group in knot if group >= 0] or [SINK]
@@ -106,11 +131,15 @@ def _joined(anchors: Sequence[Anchor], groups: Unions, knots: Sequence[Sequence[
 
 
 def _lay_out(
-    sides: tuple[Side, Side], anchors: Sequence[Anchor], groups: Unions, loners: frozenset[Anchor]
+    sides: tuple[Side, Side],
+    strays: tuple[Strays, Strays],
+    anchors: Sequence[Anchor],
+    groups: Unions,
+    loners: frozenset[Anchor],
 ) -> tuple[Laid, Laid]:
     spots_x, spots_y = spots_of(anchors)
     alone = frozenset(index for index, anchor in enumerate(anchors) if anchor in loners)
-    marks = mark(sides[0], spots_x), mark(sides[1], spots_y)
+    marks = mark(sides[0], spots_x, strays[0]), mark(sides[1], spots_y, strays[1])
     for left in reversed(range(MOST_REPAIRS + 1)):
         reaches = settle(sides, marks, groups, alone)
         laid = (
@@ -144,5 +173,9 @@ def _without_weakest(
     for knot in knots:
         suspects = [index for group in knot for index in in_group.get(group, ())]
         if suspects:
-            dropped.add(min(suspects, key=lambda k: (STRENGTH[anchors[k].evidence], -anchors[k].distance, k)))
+            dropped.add(_weakest(anchors, suspects))
     return tuple(anchor for index, anchor in enumerate(anchors) if index not in dropped)
+
+
+def _weakest(anchors: Sequence[Anchor], suspects: Iterable[int]) -> int:
+    return min(suspects, key=lambda k: (STRENGTH[anchors[k].evidence], -anchors[k].distance, k))

@@ -6,7 +6,8 @@ Nothing here depends on how ids were given: values are ranked by when they first
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from magneton.match.distance import anchors
+from magneton.match.distance import anchors, drifts
+from magneton.profile.distance import Reals
 from magneton.profile.model import Operator, Profile, Value
 from magneton.workload import Phase
 
@@ -28,6 +29,7 @@ class Wiring:
     producer: Mapping[int, int]  # value -> position; sources have none
     consumers: Mapping[int, Sequence[int]]  # value -> positions, ascending
     values: tuple[int, ...]
+    drift: Reals  # [V] of all values of the profile: how far each is from itself when rounded otherwise
     static: frozenset[int]
 
 
@@ -49,6 +51,7 @@ def wire(profile: Profile, phase: Phase) -> Wiring:
         outputs=outputs,
         producer=producer,
         consumers=consumers,
+        drift=drifts(profile),
         values=_recognisable(operators, inputs, outputs, producer, consumers),
         static=_static(profile, inputs, outputs, producer),
     )

@@ -57,6 +57,7 @@ class Value:
     producer: OpId | None  # None for everything that existed before the step
     storage_id: int
     version: int  # how many writes had touched the value's bytes
+    drift: float | None = None  # distance from itself when numbers are rounded otherwise; None: not measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
