@@ -77,7 +77,7 @@ def operators_asked(
     found: list[tuple[SideName, OpId]] = []
     names: dict[str, None] = {}
     for side in sides or SIDES:
-        found += [(side, op_id) for op_id in find_operators(profiles[side], wanted, phase)]
+        found.extend((side, op_id) for op_id in find_operators(profiles[side], wanted, phase))
         names |= dict.fromkeys(operator_names(profiles[side], phase))
     if not found:
         raise _not_found(wanted, tuple(names))

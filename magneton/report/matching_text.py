@@ -26,7 +26,7 @@ GROUNDS: dict[Ground, str] = {
     "composite": "produce a value and its parts",
     "context": "produce values told apart by their neighbours",
     "order": "produce values told apart by order only",
-    "output": "end the phase, with other results",
+    "output": "end the phase, their results not recognised",
     "consumes": "read equal values, produce none",
     "serves": "serve the same regions (masks, tables)",
     "input": "produce what the other side is given",

@@ -165,7 +165,7 @@ def pair_sentence(pair: ValuePair, recognition: Recognition) -> str:
         case "value":
             return f"{apart}; nothing else is that near"
         case "composite":
-            return f"a whole and its parts: their sketches add up, {apart}"
+            return f"a whole and its parts: their sketches add up to within {pair.distance:.2g}"
         case "context" if recognition.high_entropy:
             return f"{apart}; of {rivals} that near it is the one whose neighbours are paired with this one's"
         case "context":

@@ -90,6 +90,29 @@ def test_reasons_in_words(side: SideName, name: str, needed: list[str]) -> None:
         assert each in text
 
 
+@pytest.mark.parametrize("side", ["baseline", "candidate"])
+def test_every_id_in_an_explanation_is_mentioned(side: SideName) -> None:
+    matching = match(STEPS, FUSED)
+    for op in (STEPS if side == "baseline" else FUSED).operators:
+        found = explain(STEPS, FUSED, matching, "it", [(side, op.op_id)])
+        operators = {(each.side, each.op_id) for each in found.mentioned_operators}
+        values = {(each.side, each.value_id) for each in found.mentioned_values}
+        why = found.explanation
+        assert why is not None
+        pairs = [*why.reaches, *(each.pair for each in (*why.reads, *why.writes))]
+        if why.region is not None:
+            pairs += (*why.region.produces, *why.region.consumes)
+            assert {("baseline", each) for each in why.region.baseline} <= operators
+            assert {("candidate", each) for each in why.region.candidate} <= operators
+        for pair in filter(None, pairs):
+            assert {("baseline", each) for each in pair.baseline} <= values
+            assert {("candidate", each) for each in pair.candidate} <= values
+        other = "candidate" if side == "baseline" else "baseline"
+        rivals = [rival for each in why.writes for rival in each.recognition.rivals]
+        assert {(other, rival.value) for rival in rivals} <= values
+        assert {(side, each) for rival in rivals for each in rival.taken} <= values
+
+
 @settings(max_examples=15, deadline=None)
 @given(profiles(), profiles())
 def test_any_two_profiles_can_be_shown_and_explained(baseline: Profile, candidate: Profile) -> None:
