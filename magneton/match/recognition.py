@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from magneton.match.anchor import Side, Spot
-from magneton.match.distance import threshold
+from magneton.match.distance import loosened, threshold
 from magneton.match.frontier import Laid
 from magneton.match.marks import spots_of
 from magneton.match.model import SideName
@@ -32,13 +32,14 @@ Verdict = Literal[
     "low-entropy",
     "stray",  # equals a paired value, and nothing on the other side computes it from the same
     "other-generation",  # its class is paired, and ran out of generations on the other side
-    "dropped",  # was paired, and would have closed a circle of regions
+    "dropped",  # was paired; regions would have closed a circle, or their sides read different values
     "ambiguous",  # near enough to several that nothing tells apart
     "taken",  # near enough only to what is paired with something else
+    "unconfirmed",  # near enough for how far the values drift, but their neighbours do not agree
     "too-far",
     "nothing-comparable",  # no value of the other side has as many elements, or as many of them not finite
 ]
-Fate = Literal["paired", "open", "taken", "second", "too-far", "other-counts"]
+Fate = Literal["paired", "open", "taken", "second", "drifted", "too-far", "other-counts"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,7 @@ class Rival:
 
     value: ValueId
     distance: float  # infinite where sketches cannot be compared
+    allowed: float  # the largest at which it may be paired, if neighbours agree: both values may drift
     fate: Fate
     taken: tuple[ValueId, ...]
     differs: tuple[str, ...]  # columns of the sketch that should agree and do not
@@ -66,7 +68,8 @@ class Recognition:
     count: int
     distinct: int  # different numbers among the sampled elements
     high_entropy: bool
-    limit: float  # the largest distance at which a value of the other side passes for equal
+    drift: float | None  # how far rounding was measured to move its class; None: not measured
+    limit: float  # the largest distance at which a value of the other side passes for equal by itself
     within: int  # value classes of the other side within it
     rivals: tuple[Rival, ...]  # the nearest first
 
@@ -108,11 +111,13 @@ def recognise(view: View, value: ValueId) -> Recognition:
     count, distinct = int(sketches.count[value]), int(sketches.distinct[value])
     limit = float(threshold(sketches.count[[value]])[0])
     which = side.classes.of.get(value)
+    first = value if which is None else side.classes.members[which][0]
+    drift = side.wiring.profile.values[first].drift
     if which is None or not sketches.known[value]:
         return Recognition(
             value=value, verdict="no-content" if which is None else "not-sketched",
             pair=view.ours.marks.anchor.get(value), root=value, class_size=1, generation=0, generations=1,
-            count=count, distinct=distinct, high_entropy=False, limit=limit, within=0, rivals=(),
+            count=count, distinct=distinct, high_entropy=False, drift=drift, limit=limit, within=0, rivals=(),
         )  # fmt: skip
     spot = Spot(which=which, generation=side.classes.generation[value])
     rivals, within = _rivals(view, which)
@@ -127,6 +132,7 @@ def recognise(view: View, value: ValueId) -> Recognition:
         count=count,
         distinct=distinct,
         high_entropy=side.classes.high_entropy[which],
+        drift=drift,
         limit=limit,
         within=within,
         rivals=rivals,
@@ -158,6 +164,9 @@ def _verdict(view: View, value: int, spot: Spot, rivals: Sequence[Rival], within
         return "ambiguous"
     if within:
         return "taken"
+    drifted = [rival for rival in rivals if rival.fate == "drifted"]
+    if drifted:
+        return "taken" if all(rival.taken for rival in drifted) else "unconfirmed"
     return "too-far" if any(rival.fate == "too-far" for rival in rivals) else "nothing-comparable"
 
 
@@ -173,6 +182,8 @@ def _rivals(view: View, which: int) -> tuple[tuple[Rival, ...], int]:
     rows = np.array([theirs.classes.members[c][0] for c in alike], dtype=np.int64)
     apart = distances(sketches_x, np.full(len(rows), first), sketches_y, rows)
     limit = float(threshold(sketches_x.count[[first]])[0])
+    drift = np.maximum(ours.wiring.drift[first], theirs.wiring.drift[rows])
+    allowed = loosened(sketches_y.count[rows], drift if ours.classes.high_entropy[which] else 0.0 * drift)
     same_count = sketches_y.count[rows] == sketches_x.count[first]
     order = [k for k in np.lexsort([rows, apart]).tolist() if np.isfinite(apart[k]) or same_count[k]]
     mine = {c for c, ours_too in _mates(view.spots, view.counterparts).items() if which in ours_too}
@@ -182,7 +193,10 @@ def _rivals(view: View, which: int) -> tuple[tuple[Rival, ...], int]:
         Rival(
             value=ValueId(int(rows[k])),
             distance=float(apart[k]),
-            fate=_fate(float(apart[k]), limit, alike[k] in mine, alike[k] in mates, bool(mine)),
+            allowed=float(allowed[k]),
+            fate=_fate(
+                float(apart[k]), (limit, float(allowed[k])), alike[k] in mine, alike[k] in mates, bool(mine)
+            ),
             taken=tuple(ValueId(ours.classes.members[c][0]) for c in mates.get(alike[k], ()) if c != which),
             differs=_differing(sketches_x, first, sketches_y, int(rows[k])),
         )
@@ -202,11 +216,14 @@ def _mates(
     return {which: tuple(found) for which, found in mates.items()}
 
 
-def _fate(apart: float, limit: float, is_mate: bool, is_taken: bool, has_mate: bool) -> Fate:
+def _fate(apart: float, limits: tuple[float, float], is_mate: bool, is_taken: bool, has_mate: bool) -> Fate:
     if is_mate:
         return "paired"
-    if apart > limit:
+    limit, allowed = limits
+    if apart > allowed:
         return "too-far" if np.isfinite(apart) else "other-counts"
+    if apart > limit:
+        return "drifted"
     if is_taken:
         return "taken"
     return "second" if has_mate else "open"

@@ -127,7 +127,8 @@ def verdict_sentence(recognition: Recognition) -> str:
     """Whether the value is recognised, and what decided it."""
     few = f"{_times(recognition.distinct, 'different number')} among the elements sampled"
     nearest = min((rival.distance for rival in recognition.rivals), default=float("inf"))
-    near = _times(recognition.within, "value")
+    drifted = sum(rival.fate == "drifted" for rival in recognition.rivals)
+    near = _times(recognition.within or drifted, "value")
     sentences: dict[Verdict, str] = {
         "paired": f"recognised: {few}",
         "no-content": "no value: memory without content, or an unused result beside one that is used",
@@ -140,9 +141,16 @@ def verdict_sentence(recognition: Recognition) -> str:
             "not paired: it equals a paired value, but nothing on the other side is computed like this one"
         ),
         "other-generation": "not paired: the other side makes these numbers anew less often",
-        "dropped": "not paired: it was, but regions would have depended on each other in a circle",
+        "dropped": (
+            "not paired: it was, but regions would have depended on each other in a circle, or their sides on"
+            " different values"
+        ),
         "ambiguous": f"not paired: {near} of the other side are near enough, and nothing tells which it is",
         "taken": f"not paired: {near} of the other side are near enough, and paired with others",
+        "unconfirmed": (
+            f"not paired: {near} of the other side are within what rounding was measured to move it by, but"
+            " neighbours do not tell that it is the same"
+        ),
         "too-far": (
             f"not paired: the nearest value of the other side is {nearest:.2g} apart, where up to"
             f" {recognition.limit:.2g} passes for equal"
@@ -166,6 +174,12 @@ def pair_sentence(pair: ValuePair, recognition: Recognition) -> str:
             return f"{apart}; nothing else is that near"
         case "composite":
             return f"a whole and its parts: their sketches add up to within {pair.distance:.2g}"
+        case "context" if recognition.high_entropy and pair.distance > recognition.limit:
+            allowed = max((r.allowed for r in recognition.rivals if r.fate == "paired"), default=0.0)
+            return (
+                f"{apart} by itself, and up to {allowed:.2g} as far as rounding was measured to move it; its"
+                " neighbours are paired with this one's"
+            )
         case "context" if recognition.high_entropy:
             return f"{apart}; of {rivals} that near it is the one whose neighbours are paired with this one's"
         case "context":
@@ -190,6 +204,8 @@ def rival_line(
         "open": "near enough, paired with nothing",
         "taken": f"near enough, but paired with {others},",
         "second": "near enough, but this one is paired with another",
+        "drifted": "near enough for how far rounding moves it"
+        + (f", but paired with {others}," if taken else ", but their neighbours do not agree"),
         "too-far": "too far",
         "other-counts": "not comparable",
     }

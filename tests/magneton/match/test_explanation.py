@@ -4,6 +4,7 @@
 # Small functions of arrays: their types are NumPy's business.
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -82,7 +83,13 @@ def agrees_with(matching: Matching, side: SideName, explained: Explanation) -> N
 def judges_by_distance(recognition: Recognition) -> None:
     assert [r.distance for r in recognition.rivals] == sorted(r.distance for r in recognition.rivals)
     for rival in recognition.rivals:
-        assert (rival.distance <= recognition.limit) == (rival.fate in ("paired", "open", "taken", "second"))
+        assert rival.allowed >= recognition.limit
+        if rival.fate != "paired":
+            near = rival.distance <= recognition.limit
+            assert near == (rival.fate in ("open", "taken", "second"))
+            assert (near or rival.distance <= rival.allowed) == (
+                rival.fate not in ("too-far", "other-counts")
+            )
     if recognition.verdict == "too-far":
         assert recognition.within == 0
         assert recognition.limit < recognition.rivals[0].distance < np.inf
@@ -160,6 +167,30 @@ def test_other_counts_of_nan_are_told():
     assert ("nan",) in [rival.differs for rival in recognition.rivals]
 
 
+def drifting(profile: Profile, drift: float) -> Profile:
+    return replace(profile, values=tuple(replace(value, drift=drift) for value in profile.values))
+
+
+def test_what_rounding_moves_far_is_paired_by_its_neighbours():
+    rough = chain(lambda a: np.tanh(a) * 1.01, lambda a: np.cos(a) * 1.01)
+    explained = explain(drifting(chain(np.tanh, np.cos), 5e-3), rough, 0)
+    (output,) = explained.writes
+    assert output.pair is not None
+    assert output.pair.evidence == "context"
+    (paired,) = (rival for rival in output.recognition.rivals if rival.fate == "paired")
+    assert output.recognition.limit < paired.distance <= paired.allowed == pytest.approx(2e-2)
+
+
+def test_what_rounding_moves_far_needs_neighbours_that_agree():
+    graph = Graph()
+    x = graph.input("x", x0)
+    for off in (1.01, 1.012):
+        graph.op("f", lambda a, off=off: np.tanh(a) * off, x)
+    recognition = written(explain(drifting(chain(np.tanh), 5e-3), graph.profile(), 0))
+    assert recognition.verdict == "unconfirmed"
+    assert [rival.fate for rival in recognition.rivals[:2]] == ["drifted", "drifted"]
+
+
 def test_two_rivals_that_nothing_tells_apart_are_ambiguous():
     graph = Graph()
     x = graph.input("x", x0)
@@ -180,6 +211,29 @@ def test_a_rival_that_another_value_took_is_named():
     recognition = written(explain(baseline, candidate, 1))
     assert recognition.verdict == "taken"
     assert [(rival.fate, rival.taken) for rival in recognition.rivals[:1]] == [("taken", (near.value_id,))]
+
+
+def test_an_equal_value_that_is_computed_from_something_else_is_a_stray():
+    def norms(fused: bool) -> Profile:
+        graph = Graph()
+        x = graph.input("x", x0)
+        graph.op("cumsum", lambda a: a.cumsum(0), graph.op("norm", _normed, x))
+        twice = graph.op("square", np.square, x)
+        double = graph.op("double", lambda a, b: 2 * a + 0 * b, x, twice)
+        if fused:
+            graph.op("fused", lambda a: np.cos(_normed(a)), double)
+        else:
+            graph.op("cos", np.cos, graph.op("norm", _normed, double))
+        return graph.profile()
+
+    baseline, candidate = norms(False), norms(True)
+    recognition = written(explain(baseline, candidate, 4))
+    assert baseline.operators[4].name == "norm"
+    assert (recognition.verdict, recognition.pair) == ("stray", None)
+
+
+def _normed(a: np.ndarray) -> np.ndarray:
+    return a / np.sqrt(np.square(a).mean(-1, keepdims=True))
 
 
 def test_few_different_numbers_are_low_entropy():
