@@ -79,7 +79,8 @@ def _neighbours(
     reach = float(limit(sketches_x.count[rows_x[at_x[:1]]])[0])
     tree = KDTree(points_y)
     if most is not None:
-        _, hits = tree.query(points_x, k=range(1, most + 1), distance_upper_bound=reach, p=np.inf)
+        _, hits = tree.query(points_x, k=most, distance_upper_bound=reach, p=np.inf)
+        hits = np.asarray(hits).reshape(len(at_x), most)  # the number of points where there are fewer
         rows, ranks = np.nonzero(hits < len(at_y))
         yield at_x[rows], at_y[hits[rows, ranks]]
         return

@@ -120,6 +120,8 @@ def _value_problem(k: int, value: Value, *, operators: int, given: frozenset[int
         return f"comes from operator {producer} of {operators}"
     if producer is not None and k not in given:
         return f"comes from operator {producer}, which has no such output"
+    if value.drift is not None and not 0 <= value.drift < math.inf:
+        return f"has the drift {value.drift}"
     return _shape_problem(value.shape) or _count_problem("version", value.version)
 
 

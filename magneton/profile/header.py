@@ -18,7 +18,7 @@ from magneton.workload import Workload
 MEMBER = "profile.json"
 MAX_BYTES = 4 * 1024 * 1024
 SCHEMA = "magneton-profile"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2  # 2: values have a drift
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +28,7 @@ class Header:
     stack_count: int  # stacks without frames have no row in their table
     outputs: tuple[str, ...]  # the name of outputs/0.npy, outputs/1.npy, ...
     sizes: Mapping[str, int]  # uncompressed bytes of every other member
+    version: int = SCHEMA_VERSION  # of the file's schema
 
 
 def encode_header(header: Header) -> bytes:
@@ -54,8 +55,8 @@ def encode_header(header: Header) -> bytes:
 def decode_header(data: bytes) -> Header:
     """Unknown and missing fields are refused; a newer version is told apart first."""
     fields = Fields(MEMBER, _parse(data))
-    _check_version(fields)
     header = Header(
+        version=_version(fields),
         origin=_origin(fields.nested("origin")),
         doubts=tuple(_doubt(one) for one in fields.nested_list("doubts")),
         stack_count=fields.integer("stack_count", at_least=0),
@@ -66,17 +67,19 @@ def decode_header(data: bytes) -> Header:
     return header
 
 
-def _check_version(fields: Fields) -> None:
+def _version(fields: Fields) -> int:
+    """The schema version, if this magneton reads it and the sketches."""
     if fields.text("schema") != SCHEMA:
         raise damaged(f"{MEMBER} is not of schema {SCHEMA}")
+    found = {name: fields.integer(name, at_least=1) for name in ("version", "sketch_version")}
     for name, known in (("version", SCHEMA_VERSION), ("sketch_version", SKETCH_VERSION)):
-        found = fields.integer(name, at_least=1)
-        if found > known:
+        if found[name] > known:
+            which = "schema" if name == "version" else "sketch"
             raise InvalidProfile(
-                f"made by a newer magneton: {'schema' if name == 'version' else 'sketch'} version {found}, "
-                f"this one reads up to {known}",
+                f"made by a newer magneton: {which} version {found[name]}, this one reads up to {known}",
                 hint="upgrade magneton: pip install --upgrade magneton",
             )
+    return found["version"]
 
 
 def _parse(data: bytes) -> object:

@@ -50,7 +50,9 @@ class Rows:
 
     def cells(self, name: str) -> list[Any]:
         """Python values, None where there is none; text for a column of text."""
-        column = next(column for column in self._table.columns if column.name == name)
+        column = next((column for column in self._table.columns if column.name == name), None)
+        if column is None:  # of a later version than the file's
+            return [None] * self.count
         found = self._cells[name]
         cells = found if isinstance(found, list) else found.tolist()
         return self._look_up(name, cells) if column.kind is Kind.TEXT else cells
@@ -104,6 +106,7 @@ def values(rows: Rows) -> tuple[Value, ...]:
         rows.cells("producer"),
         rows.cells("storage_id"),
         rows.cells("version"),
+        rows.cells("drift"),
         strict=True,
     )
     return tuple(
@@ -116,8 +119,9 @@ def values(rows: Rows) -> tuple[Value, ...]:
             producer=producer,
             storage_id=storage_id,
             version=version,
+            drift=drift,
         )
-        for value_id, (role, name, shape, dtype, producer, storage_id, version) in enumerate(columns)
+        for value_id, (role, name, shape, dtype, producer, storage_id, version, drift) in enumerate(columns)
     )
 
 

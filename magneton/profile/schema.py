@@ -6,7 +6,7 @@ and prefix encodings of text and nesting levels, with which a few bytes unfold i
 occur. ``max_rows`` bounds the rows.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from magneton.profile.sketches import FREQUENCIES
@@ -31,6 +31,7 @@ class Column:
     name: str
     kind: Kind
     nullable: bool = False
+    since: int = 1  # the first schema version that has it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,10 @@ class Table:
     def member(self) -> str:
         """Its file inside the archive."""
         return f"{self.name}.parquet"
+
+    def as_of(self, version: int) -> "Table":
+        """The table as files of schema ``version`` have it."""
+        return replace(self, columns=tuple(column for column in self.columns if column.since <= version))
 
     @property
     def max_bytes(self) -> int:
@@ -88,6 +93,7 @@ VALUES = Table(
         *_columns(Kind.FLOAT64, "rms"),
         *_columns(Kind.INT32, "first"),
         *_columns(Kind.FLOAT64, *COS_SUMS, *SIN_SUMS, *PROJECTIONS),
+        Column(name="drift", kind=Kind.FLOAT64, nullable=True, since=2),
     ),
     max_rows=1_000_000,
 )

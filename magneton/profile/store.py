@@ -82,7 +82,8 @@ def _read(archive: Archive) -> Profile:
     _check_members(archive, described)
     known = decode_texts(archive.read(texts.MEMBER, max_bytes=texts.MAX_BYTES))
 
-    def table(declared: Table) -> Rows:
+    def table(newest: Table) -> Rows:
+        declared = newest.as_of(described.version)
         data = archive.read(declared.member, max_bytes=declared.max_bytes)
         return Rows(declared, decode_table(declared, data), known)
 

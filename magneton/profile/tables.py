@@ -71,6 +71,7 @@ def _values(values: Sequence[Value], pool: TextPool) -> dict[str, Cells]:
         "producer": [value.producer for value in values],
         "storage_id": [value.storage_id for value in values],
         "version": [value.version for value in values],
+        "drift": [value.drift for value in values],
     }
 
 

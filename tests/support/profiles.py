@@ -349,6 +349,7 @@ def _dataflow(draw: st.DrawFn, parts: _Drawn) -> tuple[tuple[Operator, ...], tup
             dtype=draw(texts),
             producer=producer,
             storage_id=draw(st.integers(-(2**63), 2**63 - 1)),
+            drift=draw(st.none() | st.floats(0, 1e300)),
             version=draw(counts),
         )
         for value_id, producer in enumerate(producers)

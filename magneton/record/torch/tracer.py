@@ -4,27 +4,29 @@ In: a running system and a journal. Out: rows in the journal. Each pass rewinds 
 so that all of them do the same work; what a step returns under a pass is held against what it returns
 alone, and a difference becomes a doubt.
 
-    trace     step (alone)   step (dataflow mode)      -> operators, values, ..., outputs
+    trace     step (alone)   step (rounded otherwise)  -> drift of each value
+                             step (dataflow mode)      -> operators, values, ..., outputs
     timeline  steps under the profiler                 -> durations, spans
     replay    step (replay mode)                       -> readings per key
 """
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from magneton.meters.meter import Meter
-from magneton.profile.model import BlockReading, Doubt, KeyId, Operator, ReplayKey
+from magneton.profile.model import BlockReading, Doubt, KeyId, Operator, ReplayKey, ValueId
 from magneton.record.journal import Journal
 from magneton.record.torch.dataflow import Recorder
 from magneton.record.torch.in_place import InPlaceReader
 from magneton.record.torch.looping import LoopReader, dearest, seconds_per_key
 from magneton.record.torch.recording import Trace
 from magneton.record.torch.replay import KeyReader, ReplayMode
+from magneton.record.torch.rounding import Rounder, drifts
 from magneton.record.torch.timeline import Timeline
 from magneton.systems.outputs import finish_outputs
 from magneton.systems.running import RunningSystem
@@ -56,17 +58,19 @@ class TorchTracer:
     def __init__(self, *, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._clock_s = clock_s
         self._recorder = Recorder()
+        self._rounder = Rounder()
         self._traced: dict[Phase, _Traced] = {}
         self._read: set[KeyId] = set()
         self._skipped: dict[KeyId, str] = {}
 
     def trace(self, system: RunningSystem, phase: Phase, journal: Journal) -> None:
         outputs = _outputs_alone(system, phase)
+        noisy = self._trace_rounded(system, phase)
         system.rewind(phase)
         with self._recorder.phase(phase, system.roots()) as recording:
             returned = system.step(phase)
         _compare("dataflow", phase, outputs, finish_outputs(returned), journal)
-        _write(recording.trace, journal)
+        _write(recording.trace, drifts(recording.trace, noisy), journal)
         for name, array in outputs.items():
             journal.save_output(f"{phase}.{name}", array)
         operators = recording.trace.operators
@@ -76,6 +80,13 @@ class TorchTracer:
             timeline=Timeline(phase, named, synchronise=synchronise, clock_s=self._clock_s),
             outputs=outputs,
         )
+
+    def _trace_rounded(self, system: RunningSystem, phase: Phase) -> Trace:
+        """Before the dataflow pass, whose outputs show whether the noise has left anything behind."""
+        system.rewind(phase)
+        with self._rounder.phase(phase, system.roots()) as recording:
+            system.step(phase)
+        return recording.trace
 
     def timeline(
         self, system: RunningSystem, phase: Phase, steps: int, round: int, meter: Meter, journal: Journal
@@ -124,8 +135,9 @@ def _outputs_alone(system: RunningSystem, phase: Phase) -> Outputs:
     return finish_outputs(system.step(phase))
 
 
-def _write(trace: Trace, journal: Journal) -> None:
-    for row in (*trace.operators, *trace.values, *trace.stacks, *trace.keys):
+def _write(trace: Trace, drift: Mapping[ValueId, float], journal: Journal) -> None:
+    values = (replace(value, drift=drift.get(value.value_id)) for value in trace.values)
+    for row in (*trace.operators, *values, *trace.stacks, *trace.keys):
         journal.append(row)
     for value_id, sketch in trace.sketches:
         journal.append_sketch(value_id, sketch)

@@ -61,6 +61,8 @@ BAD_ROWS: list[tuple[str, int, dict[str, Any], str]] = [
     ("values", 2, {"shape": (2**32, 2**32)}, "value 2 has the shape"),
     ("values", 2, {"shape": (2,) * 65}, "value 2 has 65 dimensions"),
     ("values", 2, {"version": -1}, "value 2 has the version -1"),
+    ("values", 2, {"drift": -0.1}, "value 2 has the drift -0.1"),
+    ("values", 2, {"drift": float("nan")}, "value 2 has the drift nan"),
     ("values", 2, {"storage_id": 2**63}, "value 2 has the storage_id"),
     ("values", 2, {"producer": 3}, "value 2 comes from operator 3 of 3"),
     ("keys", 1, {"key_id": 0}, "key 1 has the id 0; ids are row numbers"),

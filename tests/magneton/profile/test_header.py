@@ -11,7 +11,8 @@ from profiles import small_profile
 
 from magneton.errors import InvalidProfile
 from magneton.profile.archive import encode_archive
-from magneton.profile.header import MAX_BYTES
+from magneton.profile.header import MAX_BYTES, SCHEMA_VERSION
+from magneton.profile.sketches import SKETCH_VERSION
 from magneton.profile.store import load
 
 
@@ -20,14 +21,16 @@ def members(tmp_path: Path) -> dict[str, bytes]:
     return members_of(small_profile(), tmp_path)
 
 
-@pytest.mark.parametrize("field", ["version", "sketch_version"])
+@pytest.mark.parametrize(
+    ("field", "newer"), [("version", SCHEMA_VERSION + 1), ("sketch_version", SKETCH_VERSION + 1)]
+)
 def test_a_newer_version_is_refused_with_what_to_do(
-    field: str, members: dict[str, bytes], tmp_path: Path
+    field: str, newer: int, members: dict[str, bytes], tmp_path: Path
 ) -> None:
     """Before anything that this release would not understand is looked at."""
     path = tmp_path / "newer.mgn"
-    path.write_bytes(with_header({**members, "novelty.parquet": b""}, **{field: 2}, novelty={}))
-    with pytest.raises(InvalidProfile, match=r"made by a newer magneton: \w+ version 2") as caught:
+    path.write_bytes(with_header({**members, "novelty.parquet": b""}, **{field: newer}, novelty={}))
+    with pytest.raises(InvalidProfile, match=rf"made by a newer magneton: \w+ version {newer}") as caught:
         load(path)
     assert "upgrade" in caught.value.hint
 

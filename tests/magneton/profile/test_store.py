@@ -97,6 +97,13 @@ def test_the_recorded_profile_of_version_1_still_loads() -> None:
     assert profile.doubts == (Doubt(kind="short-blocks", text="blocks last less than 0.1 s"),)
 
 
+def test_the_recorded_profile_of_version_2_still_loads() -> None:
+    profile = load(DATA / "version-2.mgn")
+    check(profile)
+    assert [value.drift for value in profile.values][:3] == [None, 0.0, 0.125]
+    assert all(value.drift is None for value in load(DATA / "version-1.mgn").values)
+
+
 def test_what_could_not_be_loaded_is_not_saved(tmp_path: Path) -> None:
     path = tmp_path / "kept.mgn"
     save(small_profile(), path)

@@ -85,7 +85,11 @@ def test_tracing_leaves_the_tables_and_the_declared_outputs(recorded: Recorded):
     assert {row["key_id"] for row in rows(journal.folder, "keys")} == {row["key_id"] for row in operators}
     assert (journal.folder / "outputs" / f"{CALL}.y.npy").exists()
     assert rows(journal.folder, "doubts") == []
-    assert system.calls == ["rewind", "step"] * 3
+    seen = {row["value_id"] for row in rows(journal.folder, "sketches") if row["sketch"] is not None}
+    values = rows(journal.folder, "values")
+    drifting = {row["value_id"] for row in values if row["drift"] is not None}
+    assert drifting == seen & {row["value_id"] for row in values if row["producer"] is not None}
+    assert system.calls == ["rewind", "step"] * 4
 
 
 @pytest.mark.parametrize("shortest_window_s", [0.0, 1e-4])
@@ -170,7 +174,7 @@ def test_nan_equals_nan_between_passes(tmp_path: Path):
 
 
 def test_outputs_that_appear_in_one_pass_only_are_doubted(tmp_path: Path):
-    names = iter(["a", "b", "c", "d"])
+    names = iter(["first", "alone", "rounded", "dataflow", "replay"])
     kinds = doubts_of(lambda: {next(names): torch.zeros(2)}, tmp_path)
     assert kinds == ["passes-disagree", "passes-disagree"]
 
