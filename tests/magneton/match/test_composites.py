@@ -32,9 +32,13 @@ def sketched(*arrays: Array) -> Sketches:
 
 
 def drawn(seed: int, sizes: Sequence[int]) -> list[Array]:
-    """Weights of as many projections, as wide as asked for."""
+    """Weights of as many projections, as wide as asked for, all of different scale.
+
+    Within an octave: sketches add up only where their windows of frequencies overlap.
+    """
     draws = np.random.default_rng(seed)
-    return [draws.standard_normal((WIDTH, width)) / np.sqrt(WIDTH) * (k + 1) for k, width in enumerate(sizes)]
+    scales = [(1 + k / MOST_PARTS) / np.sqrt(WIDTH) for k in range(len(sizes))]
+    return [draws.standard_normal((WIDTH, width)) * by for width, by in zip(sizes, scales, strict=True)]
 
 
 def fused(weights: Sequence[Array]) -> Profile:
