@@ -236,6 +236,19 @@ def _normed(a: np.ndarray) -> np.ndarray:
     return a / np.sqrt(np.square(a).mean(-1, keepdims=True))
 
 
+def test_what_would_close_a_circle_was_dropped():
+    first, *between, last = (draws_of(k).standard_normal((24, 32)) for k in range(10, 18))
+    forwards, turned = (
+        chain(*(lambda _, made=made: made for made in order))
+        for order in ((first, *between, last), (last, first, *between))
+    )
+    explanations = [explain(forwards, turned, k) for k in range(len(forwards.operators))]
+    dropped = [why for why in explanations if written(why).verdict == "dropped"]
+    assert 1 <= len(dropped) < len(explanations)
+    assert all(written(why).rivals[0].distance == 0.0 for why in dropped)
+    assert all(why.why != "computes" for why in dropped)
+
+
 def test_few_different_numbers_are_low_entropy():
     recognition = written(explain(STEPS, FUSED, at(STEPS, "aten.ones")))
     assert recognition.verdict == "low-entropy"
