@@ -17,6 +17,7 @@ from magneton.profile.origin import MeterInfo, Origin
 from magneton.profile.sketches import stack_sketches
 from magneton.quantity import Provenance
 from magneton.record.torch.dataflow import Recorder
+from magneton.record.torch.patches import patch_sketch
 from magneton.record.torch.sketching import SketchOf, sketch_tensor
 from magneton.record.torch.sources import INPUT_ROOT
 from magneton.workload import CALL, Workload
@@ -35,7 +36,8 @@ def trace_callable(
     roots: dict[str, Any] = {INPUT_ROOT: inputs}
     if isinstance(target, nn.Module):
         roots[""] = target
-    recorder = Recorder(sketch=sketch)
+    # A sketcher of the caller's own wants to see each tensor whole.
+    recorder = Recorder(sketch=sketch, patch=patch_sketch if sketch is sketch_tensor else None)
     with recorder.phase(CALL, roots) as recording:
         target(*args, **keywords)
     trace = recording.trace

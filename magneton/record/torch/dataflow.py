@@ -20,6 +20,7 @@ from magneton.profile.model import KeyId
 from magneton.record.torch.calls import signature_of
 from magneton.record.torch.internals import call_parts, calling_frame
 from magneton.record.torch.keys import operator_key
+from magneton.record.torch.patches import PatchOf, patch_sketch
 from magneton.record.torch.recording import KeyOf, Recording
 from magneton.record.torch.sketching import CAP, SketchOf, sketch_tensor
 from magneton.record.torch.stacks import Stacks
@@ -36,11 +37,16 @@ class Recorder:
     """
 
     def __init__(
-        self, *, key_of: KeyOf = operator_key, cap: int = CAP, sketch: SketchOf = sketch_tensor
+        self,
+        *,
+        key_of: KeyOf = operator_key,
+        cap: int = CAP,
+        sketch: SketchOf = sketch_tensor,
+        patch: PatchOf | None = patch_sketch,
     ) -> None:
         self.key_ids: dict[str, KeyId] = {}
         self._key_of = key_of
-        self._values = Values(cap=cap, sketch=sketch)
+        self._values = Values(cap=cap, sketch=sketch, patch=patch)
         self._stacks = Stacks()
         self._operators = 0
 

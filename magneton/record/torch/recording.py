@@ -19,6 +19,7 @@ from magneton.record.torch.calls import Call, effect_of, inspect_call, tensors_i
 from magneton.record.torch.counts import count_bytes, count_flops
 from magneton.record.torch.internals import unobserved
 from magneton.record.torch.modules import ModulePath
+from magneton.record.torch.patches import Pending
 from magneton.record.torch.sources import Sources
 from magneton.record.torch.stacks import Stacks
 from magneton.record.torch.storage import shows_same_elements, shows_same_memory
@@ -91,13 +92,14 @@ class Recording:
         with unobserved("cpu"):
             key_id = self._key_id(self._key_of(func, args, kwargs))
         inputs = self._read(call) if call.changes_arguments else ()
+        pending = self._values.about_to_write(call)
         result = func(*args, **kwargs)
         results = tuple(tensors_in(result))
         bases = self._bases(call, results)
         effect = effect_of(call, results, all_shown=all(base is not None for base in bases))
         if not call.changes_arguments:
             inputs = self._read_behind(call, results) if effect == "view" else self._read(call)
-        outputs, mutated = self._write(call, results, bases, effect)
+        outputs, mutated = self._write(call, results, bases, effect, pending)
         draft = _Draft(
             name=str(func),
             inputs=inputs,
@@ -167,11 +169,19 @@ class Recording:
         return bases
 
     def _write(
-        self, call: Call, results: Sequence[Tensor], bases: Sequence[Tensor | None], effect: Effect
+        self,
+        call: Call,
+        results: Sequence[Tensor],
+        bases: Sequence[Tensor | None],
+        effect: Effect,
+        pending: Sequence[Pending | None],
     ) -> tuple[tuple[ValueId, ...], tuple[ValueId, ...]]:
         """All outputs of the call, and those that overwrote an argument."""
         op_id = self._next_op()
-        mutated = tuple(self._values.overwrite(tensor, op_id) for tensor in call.written)
+        mutated = tuple(
+            self._values.overwrite(tensor, op_id, changing)
+            for tensor, changing in zip(call.written, pending, strict=True)
+        )
         outputs: list[ValueId] = []
         for result, base in zip(results, bases, strict=True):
             again = (v for t, v in zip(call.written, mutated, strict=True) if shows_same_elements(t, result))

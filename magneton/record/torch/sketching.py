@@ -3,16 +3,17 @@
 A tensor goes in; a ``Sketch`` comes out, or None where there is nothing to sketch. Nothing is recorded,
 no random number is drawn, no gradient is tracked. Elements pass twice, in chunks that stay in the cache:
 
-    scan   extremes, sum of squares, projections   ->  rms, hence the frequencies
+    scan   sum of squares, projections   ->  rms, hence the frequencies
     sums   cos and sin at two frequencies; the octaves above follow by squaring e^(i f x)
 
-Chunks are added up in float64. Narrow dtypes are computed in float32, which is exact enough because a
-feature is an average: an element k times the rms loses k times the precision, and there are at most
-1/k^2 of those. Only when the scan meets non-finite, huge or tiny numbers are elements looked at one by one.
+Chunks are added up in float64; the sums over a chunk of zeros are known. Narrow dtypes are computed in
+float32, which is exact enough because a feature is an average: an element k times the rms loses k times the
+precision, and there are at most 1/k^2 of those. Only when the sum of squares tells of non-finite, huge or
+tiny numbers are elements looked at one by one.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Protocol
@@ -32,13 +33,19 @@ from magneton.record.sketching import (
     sample_step,
 )
 from magneton.record.torch.internals import unobserved
-from magneton.record.torch.small_sketch import SMALL, count_distinct, project_small, sketch_small
+from magneton.record.torch.small_sketch import (
+    SMALL,
+    SQUARABLE,
+    count_distinct,
+    project_small,
+    sketch_small,
+    wave_sums,
+)
 
 CAP = 2**28  # elements; a tensor above is not sketched
 PIECE = 1 << 22  # elements of a strided tensor gathered at once
-CHUNK_CPU = 1 << 15  # elements; five float32 buffers of it fit a second-level cache
+CHUNK_CPU = 1 << 16  # elements; four float32 buffers of it fit a second-level cache of 2 MiB
 CHUNK_DEVICE = 1 << 22
-SQUARABLE = (1e-15, 1e15)  # magnitudes whose squares a float32 can add up
 
 NARROW = frozenset(
     {torch.float32, torch.float16, torch.bfloat16, torch.bool, torch.int8, torch.uint8, torch.int16}
@@ -71,8 +78,14 @@ def sketch_tensor(tensor: Tensor, *, cap: int = CAP, rearranged_from: Sketch | N
         if rearranged_from is not None and rearranged_from.count == elements.count:
             return _reordered(elements, rearranged_from)
         if elements.count <= SMALL:
-            return sketch_small(elements.numbers())
+            return sketch_small(elements.numbers(), narrow=elements.dtype == torch.float32)
         return _sketch(elements)
+
+
+def count_sampled(tensor: Tensor) -> int:
+    """``Sketch.distinct`` of a tensor that can be sketched."""
+    with unobserved(tensor.device.type):
+        return _Elements(tensor.detach()).distinct()
 
 
 def is_sketchable(tensor: Tensor) -> bool:
@@ -119,12 +132,15 @@ class _Elements:
         return self.tensor.reshape(-1).to(torch.float64).cpu().numpy()
 
     def distinct(self) -> int:
-        step, position = sample_step(self.count), 0
-        sampled: list[Tensor] = []
-        for piece in self.pieces():
-            sampled.append(piece[-position % step :: step].to(self.dtype))
-            position += piece.numel()
-        return count_distinct(torch.cat(sampled)[:SAMPLE].cpu().numpy())
+        """Different numbers in a sample, which is picked where it lies: nothing is gathered."""
+        positions = np.arange(0, self.count, sample_step(self.count))[:SAMPLE]
+        places = np.unravel_index(positions, self.tensor.shape)
+        offsets = np.zeros_like(positions)
+        for place, stride in zip(places, self.tensor.stride(), strict=True):
+            offsets += place * stride
+        flat = self.tensor.as_strided((int(offsets.max()) + 1,), (1,))
+        sampled = flat[torch.from_numpy(offsets).to(flat.device)]
+        return count_distinct(sampled.to(self.dtype).cpu().numpy())
 
 
 def _pieces(tensor: Tensor) -> Iterator[Tensor]:
@@ -143,8 +159,12 @@ class _Scan:
     pos_inf: int
     neg_inf: int
     nan: int
-    square_sum: float
+    squares: tuple[float, ...]  # their sum over each chunk
     projection: tuple[float, float]
+
+    @property
+    def rms(self) -> float:
+        return math.sqrt(sum(self.squares) / self.ordinary) if self.ordinary else 0.0
 
 
 @lru_cache(maxsize=8)
@@ -162,24 +182,35 @@ def _project(chunk: Tensor, position: int, weights: Tensor) -> tuple[Tensor, Ten
 
 
 def _scan(elements: _Elements) -> _Scan | None:
-    """Extremes and sums in working precision; None where some element needs a closer look."""
+    """Sums in working precision; None where some element needs a closer look."""
     weights = _weights(elements.dtype, elements.tensor.device, _slot(elements.chunk))
+    square = torch.empty(elements.chunk, dtype=elements.dtype, device=elements.tensor.device)
     rows: list[Tensor] = []
     position = 0
     for chunk in elements.chunks(elements.dtype):
-        low, high = torch.aminmax(chunk)
-        rows.append(torch.stack((low, high, (chunk * chunk).sum(), *_project(chunk, position, weights))))
+        squared = torch.mul(chunk, chunk, out=square[: chunk.numel()])
+        rows.append(torch.stack((squared.sum(), *_project(chunk, position, weights))))
         position += chunk.numel()
     table = torch.stack(rows).to(torch.float64)
-    low, high = float(table[:, 0].min()), float(table[:, 1].max())
-    largest = max(-low, high)
-    usable = SQUARABLE[0] <= largest <= SQUARABLE[1] if elements.dtype == torch.float32 else largest <= HUGE
-    if not (usable or largest == 0.0):  # a NaN compares False
-        return None
-    square_sum, one, two = table[:, 2:].sum(0).tolist()
-    return _Scan(
-        ordinary=elements.count, pos_inf=0, neg_inf=0, nan=0, square_sum=square_sum, projection=(one, two)
+    one, two = table[:, 1:].sum(0).tolist()
+    scan = _Scan(
+        ordinary=elements.count,
+        pos_inf=0,
+        neg_inf=0,
+        nan=0,
+        squares=tuple(table[:, 0].tolist()),
+        projection=(one, two),
     )
+    return scan if _is_usable(scan.rms, elements) else None
+
+
+def _is_usable(rms: float, elements: _Elements) -> bool:
+    """Whether squares neither overflowed (any huge or non-finite number makes them) nor vanished."""
+    if rms == 0.0:
+        return not any(bool(chunk.any()) for chunk in elements.chunks(elements.dtype))
+    if elements.dtype == torch.float32:
+        return SQUARABLE[0] <= rms <= SQUARABLE[1]
+    return rms * math.sqrt(elements.count) <= HUGE  # a NaN compares False
 
 
 def _slot(chunk: int) -> int:
@@ -187,30 +218,33 @@ def _slot(chunk: int) -> int:
     return CHUNK_CPU if chunk <= CHUNK_CPU else CHUNK_DEVICE
 
 
-def _ordinary_chunks(elements: _Elements) -> Iterator[Tensor]:
-    """Chunks in float64 with 0 where an element is non-finite or huge."""
-    for chunk in elements.chunks(torch.float64):
+def _ordinary_chunks(elements: _Elements, dtype: torch.dtype) -> Iterator[Tensor]:
+    """Chunks with 0 where an element is non-finite or huge."""
+    for chunk in elements.chunks(dtype):
         yield torch.where(chunk.abs() <= HUGE, chunk, 0.0)
 
 
-def _scan_closely(elements: _Elements) -> _Scan:
-    weights = _weights(torch.float64, elements.tensor.device, _slot(elements.chunk))
+def _scan_closely(elements: _Elements, dtype: torch.dtype = torch.float64) -> _Scan:
+    weights = _weights(dtype, elements.tensor.device, _slot(elements.chunk))
+    counts: list[Tensor] = []
     rows: list[Tensor] = []
     position = 0
-    for chunk in elements.chunks(torch.float64):
+    for chunk in elements.chunks(dtype):
         ordinary = chunk.abs() <= HUGE
         data = torch.where(ordinary, chunk, 0.0)
         odd = (ordinary, chunk == math.inf, chunk == -math.inf, chunk.isnan())
-        counts = (part.sum(dtype=torch.float64) for part in odd)
-        rows.append(torch.stack((*counts, (data * data).sum(), *_project(data, position, weights))))
+        counts.append(torch.stack([part.count_nonzero() for part in odd]))
+        rows.append(torch.stack(((data * data).sum(), *_project(data, position, weights))))
         position += chunk.numel()
-    ordinary, pos_inf, neg_inf, nan, square_sum, one, two = torch.stack(rows).sum(0).tolist()
+    ordinary, pos_inf, neg_inf, nan = torch.stack(counts).sum(0).tolist()
+    table = torch.stack(rows).to(torch.float64)
+    one, two = table[:, 1:].sum(0).tolist()
     return _Scan(
-        ordinary=int(ordinary),
-        pos_inf=int(pos_inf),
-        neg_inf=int(neg_inf),
-        nan=int(nan),
-        square_sum=square_sum,
+        ordinary=ordinary,
+        pos_inf=pos_inf,
+        neg_inf=neg_inf,
+        nan=nan,
+        squares=tuple(table[:, 0].tolist()),
         projection=(one, two),
     )
 
@@ -222,10 +256,10 @@ class _Waves:
     is left out of the buffers (``scale`` counts it) and put back into the sums: powers of two are exact.
     """
 
-    def __init__(self, first: int, chunk: int, dtype: torch.dtype, device: torch.device) -> None:
+    def __init__(self, first: int, room: Tensor) -> None:
         self._first = first
-        self._one = torch.ones((), dtype=dtype, device=device)
-        self._buffers = tuple(torch.empty(chunk, dtype=dtype, device=device) for _ in range(3))
+        self._one = torch.ones((), dtype=room.dtype, device=room.device)
+        self._buffers = room, torch.empty_like(room), torch.empty_like(room)
 
     def sums(self, chunk: Tensor) -> Tensor:
         """Nine cosine sums, then nine sine sums, of one chunk."""
@@ -250,16 +284,41 @@ class _Waves:
             cosine[index], sine[index] = c.sum(), s.sum() * scale
 
 
+def wave_totals(numbers: Tensor, first: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Sums of cos(f x) and of sin(f x) over a list of ordinary numbers of working precision."""
+    if numbers.numel() <= SMALL:
+        narrow = numbers.dtype == torch.float32
+        cos_sum, sin_sum = wave_sums(numbers.to(torch.float64).cpu().numpy(), first, narrow=narrow)
+        return tuple(cos_sum), tuple(sin_sum)
+    size = min(max(1, numbers.numel()), CHUNK_CPU if numbers.device.type == "cpu" else CHUNK_DEVICE)
+    chunks = numbers.split(size)
+    return _totals(chunks, [float(part.any()) for part in chunks], first, torch.empty_like(numbers[:size]))
+
+
+def _totals(
+    chunks: Iterable[Tensor], squares: Iterable[float], first: int, room: Tensor
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """``room`` is of the kind of the chunks and as large as the largest; nothing is computed for zeros."""
+    waves = _Waves(first, room)
+    zeros, rows = 0, list[Tensor]()
+    for chunk, square in zip(chunks, squares, strict=True):
+        if square == 0.0:
+            zeros += chunk.numel()
+        else:
+            rows.append(waves.sums(chunk))
+    sums: list[float] = torch.stack(rows).sum(0).tolist() if rows else [0.0] * (2 * FREQUENCIES)
+    return tuple(total + zeros for total in sums[:FREQUENCIES]), tuple(sums[FREQUENCIES:])
+
+
 def _sketch(elements: _Elements) -> Sketch:
-    scan = _scan(elements)
+    scan, dtype = _scan(elements), elements.dtype
+    chunks = elements.chunks(dtype)
     if scan is None:
-        scan, dtype, chunks = _scan_closely(elements), torch.float64, _ordinary_chunks(elements)
-    else:
-        dtype, chunks = elements.dtype, elements.chunks(elements.dtype)
-    rms = math.sqrt(scan.square_sum / scan.ordinary) if scan.ordinary else 0.0
-    first = first_frequency(rms)
-    waves = _Waves(first, elements.chunk, dtype, elements.tensor.device)
-    sums: list[float] = torch.stack([waves.sums(chunk) for chunk in chunks]).sum(0).tolist()
+        scan, dtype = _scan_for_odd(elements)
+        chunks = _ordinary_chunks(elements, dtype)
+    first = first_frequency(scan.rms)
+    room = torch.empty(elements.chunk, dtype=dtype, device=elements.tensor.device)
+    cos_sum, sin_sum = _totals(chunks, scan.squares, first, room)
     outside = elements.count - scan.ordinary  # entered as 0: cos 0 = 1 each, sin 0 = 0
     return Sketch(
         count=elements.count,
@@ -268,12 +327,21 @@ def _sketch(elements: _Elements) -> Sketch:
         nan=scan.nan,
         huge=outside - scan.pos_inf - scan.neg_inf - scan.nan,
         distinct=elements.distinct(),
-        rms=rms,
+        rms=scan.rms,
         first=first,
-        cos_sum=tuple(total - outside for total in sums[:FREQUENCIES]),
-        sin_sum=tuple(sums[FREQUENCIES:]),
+        cos_sum=tuple(total - outside for total in cos_sum),
+        sin_sum=sin_sum,
         projection=scan.projection,
     )
+
+
+def _scan_for_odd(elements: _Elements) -> tuple[_Scan, torch.dtype]:
+    """Without the odd numbers (a mask), what is left is often ordinary; else float64 has room for it."""
+    if elements.dtype == torch.float32:
+        scan = _scan_closely(elements, torch.float32)
+        if SQUARABLE[0] <= scan.rms <= SQUARABLE[1]:
+            return scan, torch.float32
+    return _scan_closely(elements), torch.float64
 
 
 def _reordered(elements: _Elements, known: Sketch) -> Sketch:

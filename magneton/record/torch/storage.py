@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from magneton.profile.model import OpId, ValueId
@@ -63,10 +64,15 @@ class Region:
         self.end = self.start if empty else self.start + span * self._itemsize
         self.size_bytes = min(prod(n for n, _ in self._dims) * self._itemsize, self.end - self.start)
 
-    @property
+    @cached_property
     def dense(self) -> bool:
-        """No gaps between the first and the last byte."""
-        return self.size_bytes == self.end - self.start
+        """No gaps between the first and the last byte. Many elements are not enough: they may lie twice."""
+        reached = 1
+        for n, stride in sorted(self._dims, key=lambda dim: dim[1]):
+            if stride > reached:
+                return False
+            reached += (n - 1) * stride
+        return True
 
     def overlaps(self, other: "Region") -> bool:
         if self.start >= other.end or other.start >= self.end:
@@ -131,6 +137,16 @@ class Write:
     content: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Change:
+    """What one write exchanged: elements of ``dtype``, by their offsets from the start of the storage."""
+
+    dtype: torch.dtype
+    offsets: NDArray[np.int64]  # each once
+    before: Tensor
+    after: Tensor
+
+
 @dataclass(slots=True, kw_only=True)
 class Held:
     """A value of a tensor, made after ``made`` writes of its storage and not touched by the first ``seen``.
@@ -157,6 +173,8 @@ class Storage:
     partial: dict[tuple[Geometry, int | None], ValueId] = field(
         default_factory=dict[tuple[Geometry, int | None], ValueId]
     )
+    largest_sketched: int = 0  # elements of the largest tensor over it that has a sketch
+    changes: dict[int, Change] = field(default_factory=dict[int, Change])  # by place in ``writes``
 
     def whole(self) -> Region:
         return Region(Geometry(torch.uint8, 0, (self.size_bytes,), (1,), False, False))
@@ -169,6 +187,20 @@ class Storage:
                 yield place
                 if write.region.covers(region):
                     return
+
+    def remember(self, change: Change) -> None:
+        """Keep what the newest write exchanged, and of the older ones as much as is worth keeping."""
+        self.changes[len(self.writes) - 1] = change
+        kept = sum(one.offsets.size for one in self.changes.values())
+        while kept > self.largest_sketched:
+            kept -= self.changes.pop(next(iter(self.changes))).offsets.size
+
+    def changed(self, region: Region, since: int) -> tuple[Change, ...] | None:
+        """What the writes to ``region`` since then exchanged; None where that is not known of all of them."""
+        later = range(since, len(self.writes))
+        found = [self.changes.get(place) for place in later if self.writes[place].region.overlaps(region)]
+        known = tuple(change for change in found if change is not None)
+        return known if len(known) == len(found) else None
 
     def untouched(self, region: Region, since: int) -> bool:
         return next(self.writers(region, since), None) is None

@@ -21,7 +21,17 @@ from torch import Tensor
 
 from magneton.profile.model import OpId, Role, Value, ValueId
 from magneton.profile.sketches import Sketch
+from magneton.record.torch.calls import Call
 from magneton.record.torch.internals import tensor_identity, weak_tensor, write_counter
+from magneton.record.torch.patches import (
+    LARGEST_SHARE,
+    PATCHED,
+    PatchOf,
+    Pending,
+    after_write,
+    before_write,
+    patch_sketch,
+)
 from magneton.record.torch.sketching import CAP, SketchOf, sketch_tensor
 from magneton.record.torch.sources import Sources
 from magneton.record.torch.storage import (
@@ -50,13 +60,16 @@ class _Seen:
 class Values:
     """Values over all phases; storages and tensors of one phase."""
 
-    def __init__(self, *, cap: int = CAP, sketch: SketchOf = sketch_tensor) -> None:
+    def __init__(
+        self, *, cap: int = CAP, sketch: SketchOf = sketch_tensor, patch: PatchOf | None = patch_sketch
+    ) -> None:
         self.rows: list[Value] = []
         self.sketches: list[Sketch | None] = []
         self.extra_inputs: dict[OpId, list[ValueId]] = {}
         self.extra_outputs: dict[OpId, list[ValueId]] = {}
         self._cap = cap
         self._sketch_of_new = sketch
+        self._patch = patch
         self._storages = Storages()
         self._tensors: dict[int, _Seen] = {}
         self._sources = Sources({})
@@ -128,11 +141,26 @@ class Values:
         self._hold(tensor, storage, geometry, value_id)
         return value_id
 
-    def overwrite(self, tensor: Tensor, op_id: OpId) -> ValueId:
+    def about_to_write(self, call: Call) -> tuple[Pending | None, ...]:
+        """For each tensor that ``call`` writes to, what it may overwrite of larger ones that are sketched."""
+        if self._patch is None or not call.written:
+            return (None,) * len(call.written)
+        storages = [self._storages.of(tensor) for tensor in call.written]
+        once = len({storage.storage_id for storage in storages}) == len(storages)
+        return tuple(
+            before_write(call, tensor, storage.largest_sketched // LARGEST_SHARE)
+            if once and storage.largest_sketched
+            else None
+            for tensor, storage in zip(call.written, storages, strict=True)
+        )
+
+    def overwrite(self, tensor: Tensor, op_id: OpId, pending: Pending | None = None) -> ValueId:
         """An operator gave new content to ``tensor``."""
         storage, geometry = self._storages.of(tensor), geometry_of(tensor)
         write = Write(op_id=op_id, region=region_of(geometry), value_id=self._next_id(), content=True)
         storage.writes.append(write)
+        if pending is not None:
+            storage.remember(after_write(pending, tensor))
         value_id = self._add(tensor, storage, "activation", "", op_id, sketched=True)
         self._hold(tensor, storage, geometry, value_id)
         return value_id
@@ -241,12 +269,26 @@ class Values:
         return ValueId(len(self.rows))
 
     def _sketch(self, value_id: ValueId, tensor: Tensor, base: Tensor | None = None) -> None:
-        self.sketches[value_id] = self._known_sketch(tensor, base) or self._new_sketch(tensor, base)
+        known = self._known_sketch(tensor, base) or self._patched_sketch(tensor)
+        self.sketches[value_id] = known or self._new_sketch(tensor, base)
         self._unsketched.discard(value_id)
+        if self.sketches[value_id] is not None and tensor.numel() >= PATCHED:
+            storage = self._storages.of(tensor)
+            storage.largest_sketched = max(storage.largest_sketched, tensor.numel())
 
     def _known_sketch(self, tensor: Tensor, base: Tensor | None) -> Sketch | None:
         """Of a view that shows what an earlier one showed, as a transposed weight does in each step."""
         return None if base is None else self._sketch_of(tensor, tensor)
+
+    def _patched_sketch(self, tensor: Tensor) -> Sketch | None:
+        """Of a tensor that lies as an earlier one did, little of which has been overwritten since."""
+        storage, geometry = self._storages.of(tensor), geometry_of(tensor)
+        held = storage.current.get(geometry)
+        known = None if held is None else self.sketches[held.value_id]
+        if self._patch is None or held is None or known is None or known.count < PATCHED:
+            return None
+        changes = storage.changed(region_of(geometry), held.seen)
+        return self._patch(known, tensor, changes) if changes else None
 
     def _new_sketch(self, tensor: Tensor, base: Tensor | None) -> Sketch | None:
         known = None if base is None else self._sketch_of(base, tensor)
