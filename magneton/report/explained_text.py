@@ -45,9 +45,12 @@ def print_explained(explained: Explained, console: Console, *, top: int = 10) ->
     console.print()
     console.print(heading("Why it is there"))
     console.print(Padding(Text("\n".join(page.place())), (1, 0, 1, 3)))
-    for number, written in enumerate(explained.explanation.writes, start=1):
+    writes = explained.explanation.writes
+    for number, written in enumerate(writes[:top], start=1):
         console.print(heading(page.title(number)))
         console.print(Padding(facts_table(page.written(written)), (1, 0, 1, 3)))
+    if len(writes) > top:
+        console.print(f"{len(writes) - top} more results: --top shows them\n")
     if explained.explanation.region is not None:
         region = explained.explanation.region
         console.print(heading(f"Region {region.number}{_repeated(region)}"))
@@ -95,12 +98,12 @@ class _Page:
             ("module", visible(own.module_path) or "outside any module"),
             ("line", frame_text(own.source)),
         ]
-        for read in self._explanation.reads:
+        for read in self._explanation.reads[: self._top]:
             known = "not paired" if read.pair is None else f"paired with {self._there(read.pair)}"
             facts.append(("reads", f"{value_line(self._value(self._explanation.side, read.value))}; {known}"))
         if not self._explanation.reads:
             facts.append(("reads", "nothing"))
-        return facts
+        return [*facts, *_more("reads", len(self._explanation.reads), self._top)]
 
     def place(self) -> list[str]:
         reaches = [
@@ -140,9 +143,9 @@ class _Page:
     def region(self, region: ExplainedRegion) -> Facts:
         facts: Facts = [("both sides", GROUNDS[region.ground])]
         facts += [("consumes", self._pair(pair)) for pair in region.consumes[: self._top]]
-        facts += _more("consumes", region.consumes, self._top)
+        facts += _more("consumes", len(region.consumes), self._top)
         facts += [("produces", self._pair(pair)) for pair in region.produces[: self._top]]
-        facts += _more("produces", region.produces, self._top)
+        facts += _more("produces", len(region.produces), self._top)
         sides: tuple[tuple[SideName, Sequence[OpId]], ...] = (
             ("baseline", region.baseline),
             ("candidate", region.candidate),
@@ -176,5 +179,5 @@ def _listed(operator: MentionedOperator) -> str:
     return f"{operator_line(operator)}{module}"
 
 
-def _more(name: str, items: Sequence[ValuePair], top: int) -> Facts:
-    return [(name, f"{len(items) - top} more")] if len(items) > top else []
+def _more(name: str, count: int, top: int) -> Facts:
+    return [(name, f"{count - top} more")] if count > top else []

@@ -2,7 +2,9 @@
 
 import io
 
+import numpy as np
 import pytest
+from graphs import Graph
 from hypothesis import given, settings
 from profiles import profiles
 from rich.cells import cell_len
@@ -88,6 +90,18 @@ def test_reasons_in_words(side: SideName, name: str, needed: list[str]) -> None:
 
     for each in needed:
         assert each in text
+
+
+def test_top_bounds_every_list_of_an_explanation() -> None:
+    graph = Graph()
+    parts = [graph.input(f"x{k}", np.full(4, float(k))) for k in range(5)]
+    graph.ops("split", lambda *arrays: arrays, *parts)
+    profile, stream = graph.profile(), io.StringIO()
+    found = explain(profile, profile, match(profile, profile), "it", [("baseline", OpId(0))])
+    print_explained(found, console_for(stream, 80), top=2)
+
+    assert "3 more results: --top shows them" in stream.getvalue()
+    assert stream.getvalue().count("\nreads ") == 3
 
 
 @pytest.mark.parametrize("side", ["baseline", "candidate"])
