@@ -157,7 +157,7 @@ def verdict_sentence(recognition: Recognition) -> str:
         ),
         "nothing-comparable": (
             f"not paired: no value of the other side has as many elements ({recognition.count}), as many of"
-            " them not finite, and a size that is near"
+            " them not finite, and a magnitude that is near"
         ),
     }
     return sentences[recognition.verdict]
@@ -215,7 +215,7 @@ def rival_line(
         f"{getattr(there, column)} elements {_COLUMNS[column]} against {getattr(ours, column)}"
         for column in rival.differs
     ]
-    return f"not comparable, {', '.join(counts) or 'of another size'}: {value_line(there)}"
+    return f"not comparable, {', '.join(counts) or 'of another magnitude'}: {value_line(there)}"
 
 
 def _times(count: int, name: str) -> str:
