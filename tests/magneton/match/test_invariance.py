@@ -28,7 +28,7 @@ Account = tuple[Counter[Hashable], Counter[Hashable], Counter[Hashable]]
 
 
 def told(baseline: Profile, candidate: Profile) -> Account:
-    """Regions, and leftovers of the baseline and the candidate, with operators under the names of ``_names``."""
+    """Regions and the leftovers of either side, with operators under the names of ``_names``."""
     matching = match(baseline, candidate)
     names_x, names_y = _names(baseline), _names(candidate)
     regions: Counter[Hashable] = Counter()
