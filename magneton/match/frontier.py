@@ -78,7 +78,24 @@ def repair(baseline: Laid, candidate: Laid, groups: Unions, loners: frozenset[in
                 through = [g for g in direct if missing in _group_atoms(read[g], atoms, groups)]
                 for other in through[:1] or sorted({missing} & computed):
                     quotient.join(other, region)
+    for laid in (baseline, candidate):
+        for source, reader in sorted(_leaks(laid)):
+            if {groups.find(source), groups.find(reader)} <= {groups.find(group) for group in computed}:
+                quotient.join(source, reader)
     return groups.merges != before
+
+
+def _leaks(laid: Laid) -> set[tuple[int, int]]:
+    """(region, region that reads from it a value which no anchor speaks of), settings left out."""
+    wiring, region, anchor = laid.side.wiring, laid.reach.region, laid.marks.anchor
+    return {
+        (region[at], region[reader])
+        for at, written in enumerate(wiring.outputs)
+        for value in written
+        if value not in anchor and value not in wiring.static
+        for reader in wiring.consumers.get(value, ())
+        if region[at] != region[reader] and min(region[at], region[reader]) >= 0
+    }
 
 
 def misfits(baseline: Laid, candidate: Laid, groups: Unions) -> tuple[frozenset[int], ...]:

@@ -9,6 +9,7 @@ from scipy.sparse.csgraph import connected_components
 from magneton.match.unions import Unions
 
 MOST_BETWEEN = 4  # groups that may lie between two that merge; they merge too
+MOST_SEEN = 512  # groups looked at on the way; where there are more, there are more than that between
 
 Link = tuple[int, int]  # (region, region that reads from it)
 
@@ -70,13 +71,19 @@ class Quotient:
     def _between(self, first: int, last: int) -> set[int] | None:
         """Regions on any path from ``first`` to ``last``, or None where they are too many."""
         after = self._closure(self._readers, first, last)
+        if after is None:
+            return None
         if last not in after:
             return set()
-        found = after & self._closure(self._sources, last, first) - {first, last}
-        return found if len(found) <= MOST_BETWEEN else None
+        before = self._closure(self._sources, last, first)
+        found = None if before is None else after & before - {first, last}
+        return found if found is not None and len(found) <= MOST_BETWEEN else None
 
-    def _closure(self, links: dict[int, set[int]], start: int, end: int) -> set[int]:
-        """What is reached from ``start`` without going through ``end`` or leaving the levels between."""
+    def _closure(self, links: dict[int, set[int]], start: int, end: int) -> set[int] | None:
+        """What is reached from ``start`` without going through ``end`` or leaving the levels between.
+
+        None where that is more than is worth looking at.
+        """
         low = min(self._lowest.get(start, 0), self._lowest.get(end, 0))
         high = max(self._highest.get(start, 0), self._highest.get(end, 0))
         seen: set[int] = set()
@@ -87,6 +94,8 @@ class Quotient:
                 apart = self._highest.get(region, 0) < low or self._lowest.get(region, 0) > high
                 if region not in seen and region != start and not apart:
                     seen.add(region)
+                    if len(seen) > MOST_SEEN:
+                        return None
                     waiting += [region] if region != end else []
         return seen
 
