@@ -20,8 +20,8 @@ def read_beneath(side: Side, anchor: Mapping[int, int]) -> dict[int, frozenset[i
     found: dict[int, frozenset[int]] = {}
     for at, op in enumerate(wiring.operators):
         memory = {values[v].storage_id for v in op.mutated}
-        # The first is what is overwritten; others in that memory are what was left around it.
-        around = [v for v in wiring.inputs[at] if values[v].storage_id in memory][1:]
+        # What is overwritten stands first, if it is read at all; the others were left around it.
+        around = [v for v in wiring.inputs[at][1:] if values[v].storage_id in memory]
         if not around:
             continue
         deeper = frozenset[int]().union(*(beneath.get(v, frozenset()) for v in around))
