@@ -91,7 +91,7 @@ def recorded(target: Callable[..., Any], args: Sequence[Any], collect: Collect) 
             )
         return sketch
 
-    profile = trace_callable(target, args, sketch=keep)
+    profile = trace_callable(target, args, sketch=keep, with_drift=True)
     side = Recorded(labels=labels, profile=profile)
     names: defaultdict[str, set[str]] = defaultdict(set)
     for label, tensor in labels.items():

@@ -1,8 +1,9 @@
 """Value classes: values of one side that are rearrangements of each other.
 
 In: the wiring of one phase. Out: a class for every recognisable value. Two values share a class when
-pure layout links them, or when both hold many different numbers and their sketches agree as closely as
-one run agrees with itself. The tolerance between sides would merge a mean with the mean plus epsilon.
+pure layout or a cast to another floating-point type links them, or when both hold many different numbers
+and their sketches agree as closely as one run agrees with itself. The tolerance between sides would merge
+a mean with the mean plus epsilon.
 
 Within a class, values come in *generations*. A root is a value whose producer reads no member; a root
 that descends from a member (the crop of a pad) starts the next generation, and so does the sum of a
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from magneton.match.candidates import close_pairs
-from magneton.match.distance import SAME_SIDE, anchors
+from magneton.match.distance import SAME_SIDE, anchors, threshold
 from magneton.match.unions import Unions
 from magneton.match.wiring import Wiring
 from magneton.profile.distance import Rows, distances, kind_keys, mean_features
@@ -46,6 +47,7 @@ def classify(wiring: Wiring) -> Classes:
     for one, other in _equal_values(sketches, rows):
         unions.union(rank[one], rank[other])
     _link_layouts(wiring, rank, unions, can_anchor)
+    _link_casts(wiring, rank, unions)
 
     number: dict[int, int] = {}
     of = {value: number.setdefault(unions.find(k), len(number)) for value, k in rank.items()}
@@ -65,7 +67,8 @@ def classify(wiring: Wiring) -> Classes:
 def _equal_values(sketches: Sketches, rows: Rows) -> list[tuple[int, int]]:
     """Pairs of equal values that link all that are equal: first what rounds alike, then neighbours."""
     cos, sin = mean_features(sketches, rows)
-    rounded = np.round(np.column_stack([cos, sin]) / ROUNDING)
+    with np.errstate(over="ignore"):  # sketches from elsewhere may hold any number
+        rounded = np.round(np.column_stack([cos, sin]) / ROUNDING)
     keys = np.column_stack([kind_keys(sketches, rows), sketches.first[rows], rounded])
     _, first, of = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     alike = rows[first][of.reshape(-1)]
@@ -80,6 +83,26 @@ def _equal_values(sketches: Sketches, rows: Rows) -> list[tuple[int, int]]:
 
 def _same_side(count: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.full(count.shape, SAME_SIDE)
+
+
+def _link_casts(wiring: Wiring, rank: Mapping[int, int], unions: Unions) -> None:
+    """Another floating-point type holds the same values, as well as it can."""
+    sketches, values = wiring.profile.sketches, wiring.profile.values
+    casts = [
+        (read[0], written[0])
+        for read, written in zip(wiring.inputs, wiring.outputs, strict=True)
+        if len(read) == len(written) == 1
+        and read[0] in rank
+        and written[0] in rank
+        and values[read[0]].dtype != values[written[0]].dtype
+        and all("float" in values[v].dtype for v in (*read, *written))
+    ]
+    if casts:
+        sources, results = np.array(casts, dtype=np.int64).T
+        near = distances(sketches, sources, sketches, results) <= threshold(sketches.count[sources])
+        for (source, result), same in zip(casts, near, strict=True):
+            if same:
+                unions.union(rank[source], rank[result])
 
 
 def _link_layouts(wiring: Wiring, rank: Mapping[int, int], unions: Unions, can_anchor: np.ndarray) -> None:

@@ -6,6 +6,7 @@ keys; nothing was measured, so there are no readings and the meter counts.
 
 import platform
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,6 +19,8 @@ from magneton.profile.sketches import stack_sketches
 from magneton.quantity import Provenance
 from magneton.record.torch.dataflow import Recorder
 from magneton.record.torch.patches import patch_sketch
+from magneton.record.torch.recording import Trace
+from magneton.record.torch.rounding import Rounder, drifts
 from magneton.record.torch.sketching import SketchOf, sketch_tensor
 from magneton.record.torch.sources import INPUT_ROOT
 from magneton.workload import CALL, Workload
@@ -29,26 +32,40 @@ def trace_callable(
     kwargs: Mapping[str, Any] | None = None,
     *,
     sketch: SketchOf = sketch_tensor,
+    with_drift: bool = False,
 ) -> Profile:
-    """Run ``target(*args, **kwargs)`` once under the dataflow pass, in the grad mode of the caller."""
+    """Run ``target(*args, **kwargs)`` under the dataflow pass, in the grad mode of the caller.
+
+    Once; ``with_drift`` a second time before, rounded otherwise, as a recording does.
+    """
     keywords = dict(kwargs or {})
     inputs = {f"args.{place}": value for place, value in enumerate(args)} | keywords
     roots: dict[str, Any] = {INPUT_ROOT: inputs}
     if isinstance(target, nn.Module):
         roots[""] = target
+    noisy = _rounded(target, args, keywords, roots) if with_drift else None
     # A sketcher of the caller's own wants to see each tensor whole.
     recorder = Recorder(sketch=sketch, patch=patch_sketch if sketch is sketch_tensor else None)
     with recorder.phase(CALL, roots) as recording:
         target(*args, **keywords)
     trace = recording.trace
+    drift = {} if noisy is None else drifts(trace, noisy)
     return Profile(
         origin=_origin(getattr(target, "__name__", type(target).__name__)),
         operators=trace.operators,
-        values=trace.values,
+        values=tuple(replace(value, drift=drift.get(value.value_id)) for value in trace.values),
         sketches=stack_sketches([sketch for _, sketch in trace.sketches]),
         stacks=trace.stacks,
         keys=trace.keys,
     )
+
+
+def _rounded(
+    target: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], roots: Mapping[str, Any]
+) -> Trace:
+    with Rounder().phase(CALL, roots) as recording:
+        target(*args, **kwargs)
+    return recording.trace
 
 
 def _origin(name: str) -> Origin:
