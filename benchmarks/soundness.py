@@ -2,7 +2,8 @@
 
 Judged from the profiles and the matching alone. An input that no pair knows is allowed only where it
 comes from operators that are shared, or that the matching lists as set-up of one side, or existed before
-and is a setting (mask, table, constant) or is read by this region only (a folded weight).
+and is a setting (mask, table, constant) or is read by this region only (a folded weight). What one side
+reads directly the other may read through such a shared or set-up table.
 """
 
 from collections.abc import Mapping, Sequence
@@ -53,7 +54,7 @@ def unsound(baseline: Profile, candidate: Profile, matching: Matching) -> list[t
             read_y, made_y, strange_y = _crossing(side_y, region.candidate)
             if strange_x or strange_y:
                 found.append((region, f"reads unpaired values {sorted(strange_x)} | {sorted(strange_y)}"))
-            elif _made_of(read_x, atoms) != _made_of(read_y, atoms):
+            elif _reads_apart((side_x, region.baseline, read_x), (side_y, region.candidate, read_y), atoms):
                 found.append((region, f"consumes {sorted(read_x)} | {sorted(read_y)}"))
             elif not region.shared and _made_of(made_x, atoms) != _made_of(made_y, atoms):
                 found.append((region, f"produces {sorted(made_x)} | {sorted(made_y)}"))
@@ -95,6 +96,33 @@ def _crossing(judged: SideOf, ops: Sequence[OpId]) -> tuple[set[int], set[int], 
     strange = {v for v in read - own if v not in token and v not in wiring.static and not _lent(judged, v)}
     beneath = {pair for at in inside for pair in judged.beneath.get(at, ())}
     return {token[v] for v in read if v in token} | beneath - computed, computed & outward, strange
+
+
+def _reads_apart(
+    baseline: tuple[SideOf, Sequence[OpId], set[int]],
+    candidate: tuple[SideOf, Sequence[OpId], set[int]],
+    atoms: Mapping[int, frozenset[int]],
+) -> bool:
+    """Whether one side reads a pair that the other reads neither directly nor through a table."""
+    direct = _made_of(baseline[2], atoms), _made_of(candidate[2], atoms)
+    through = [_made_of(_behind_tables(side, ops), atoms) for side, ops, _ in (baseline, candidate)]
+    return not (direct[0] - direct[1] <= through[1] and direct[1] - direct[0] <= through[0])
+
+
+def _behind_tables(judged: SideOf, ops: Sequence[OpId]) -> set[int]:
+    """The pairs that lent values, which these operators read, are made of."""
+    wiring = judged.side.wiring
+    position = {op.op_id: at for at, op in enumerate(wiring.operators)}
+    waiting = [v for op in ops for v in wiring.inputs[position[op]] if _lent(judged, v)]
+    seen, found = set(waiting), set[int]()
+    while waiting:
+        for value in wiring.inputs[wiring.producer[waiting.pop()]]:
+            if value in judged.token:
+                found.add(judged.token[value])
+            elif value not in seen and _lent(judged, value):
+                seen.add(value)
+                waiting.append(value)
+    return found
 
 
 def _lent(judged: SideOf, value: int) -> bool:
