@@ -4,19 +4,20 @@
 
 A Llama of Transformers in bfloat16 and in float16 against the same one in float32, eager attention: for every
 value of the low-precision side its drift (rounded otherwise, from itself) and its actual distance from the
-float32 side, as multiples of the fixed threshold; then the share of operators that matching pairs in finished
-regions with drift and without. Written to benchmarks/results/drift.json.
+float32 side, as multiples of the fixed threshold; then the share of operators that matching pairs in
+regions, and how many regions there are, with drift and without. Written to benchmarks/results/drift.json.
 """
 
 import argparse
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
+import transformers
 from results import write_result
-from transformers import LlamaConfig, LlamaForCausalLM
 
 from magneton.match import match
 from magneton.match.distance import drifts, threshold
@@ -36,7 +37,8 @@ def main() -> None:
 
     def model(dtype: torch.dtype) -> Callable[..., object]:
         torch.manual_seed(0)
-        config = LlamaConfig(
+        library: Any = transformers  # its classes are typed for other versions
+        config = library.LlamaConfig(
             hidden_size=asked.hidden,
             intermediate_size=2 * asked.hidden,
             num_hidden_layers=asked.layers,
@@ -45,7 +47,7 @@ def main() -> None:
             vocab_size=499,
             attn_implementation="eager",
         )
-        return LlamaForCausalLM(config).eval().to(dtype=dtype)
+        return library.LlamaForCausalLM(config).eval().to(dtype)
 
     ids = torch.arange(asked.tokens).reshape(1, -1) * 7 % 499
     with torch.no_grad():
