@@ -24,9 +24,10 @@ from magneton.profile.sketches import FREQUENCIES, Sketch
 from magneton.record.sketching import HUGE, PROJECTION_PERIOD, first_frequency, projection_weights
 from magneton.record.torch.calls import Call
 from magneton.record.torch.internals import unobserved
-from magneton.record.torch.sketching import NARROW, count_sampled, is_sketchable, wave_totals
+from magneton.record.torch.sketching import NARROW, count_sampled, is_sketchable
 from magneton.record.torch.small_sketch import SMALL
 from magneton.record.torch.storage import Change, Geometry, geometry_of, has_storage
+from magneton.record.torch.waves import wave_totals
 
 PATCHED = 4 * SMALL  # elements; a smaller tensor is as quickly looked at whole
 LARGEST_SHARE = 8  # what changed is at most one part in so many

@@ -13,7 +13,7 @@ tiny numbers are elements looked at one by one.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Protocol
@@ -23,7 +23,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from magneton.profile.sketches import FREQUENCIES, Sketch
+from magneton.profile.sketches import Sketch
 from magneton.record.sketching import (
     HUGE,
     PROJECTION_PERIOD,
@@ -39,13 +39,11 @@ from magneton.record.torch.small_sketch import (
     count_distinct,
     project_small,
     sketch_small,
-    wave_sums,
 )
+from magneton.record.torch.waves import CHUNK_CPU, CHUNK_DEVICE, chunk_totals
 
 CAP = 2**28  # elements; a tensor above is not sketched
 PIECE = 1 << 22  # elements of a strided tensor gathered at once
-CHUNK_CPU = 1 << 16  # elements; four float32 buffers of it fit a second-level cache of 2 MiB
-CHUNK_DEVICE = 1 << 22
 
 NARROW = frozenset(
     {torch.float32, torch.float16, torch.bfloat16, torch.bool, torch.int8, torch.uint8, torch.int16}
@@ -132,8 +130,12 @@ class _Elements:
         return self.tensor.reshape(-1).to(torch.float64).cpu().numpy()
 
     def distinct(self) -> int:
-        """Different numbers in a sample, which is picked where it lies: nothing is gathered."""
-        positions = np.arange(0, self.count, sample_step(self.count))[:SAMPLE]
+        """Different numbers in a sample, which is picked where it lies."""
+        step = sample_step(self.count)
+        if self.tensor.is_contiguous():
+            sampled = self.tensor.view(-1)[::step][:SAMPLE]
+            return count_distinct(sampled.to(self.dtype).cpu().numpy())
+        positions = np.arange(0, self.count, step)[:SAMPLE]
         places = np.unravel_index(positions, self.tensor.shape)
         offsets = np.zeros_like(positions)
         for place, stride in zip(places, self.tensor.stride(), strict=True):
@@ -249,67 +251,6 @@ def _scan_closely(elements: _Elements, dtype: torch.dtype = torch.float64) -> _S
     )
 
 
-class _Waves:
-    """Sums of cos(f x) and sin(f x) over chunks, at the nine frequencies from ``first`` on.
-
-    With e^(ix) = c + i s one octave up is cos 2x = 1 - 2 s^2, sin 2x = 2 s c. The factor 2 of the sine
-    is left out of the buffers (``scale`` counts it) and put back into the sums: powers of two are exact.
-    """
-
-    def __init__(self, first: int, room: Tensor) -> None:
-        self._first = first
-        self._one = torch.ones((), dtype=room.dtype, device=room.device)
-        self._buffers = room, torch.empty_like(room), torch.empty_like(room)
-
-    def sums(self, chunk: Tensor) -> Tensor:
-        """Nine cosine sums, then nine sine sums, of one chunk."""
-        cosine: list[Tensor] = [self._one] * FREQUENCIES
-        sine: list[Tensor] = [self._one] * FREQUENCIES
-        for start in (0, 1):
-            self._climb(chunk, start, cosine, sine)
-        return torch.stack((*cosine, *sine)).to(torch.float64)
-
-    def _climb(self, chunk: Tensor, start: int, cosine: list[Tensor], sine: list[Tensor]) -> None:
-        s, c, square = (buffer[: chunk.numel()] for buffer in self._buffers)
-        torch.mul(chunk, 2.0 ** ((self._first + start) / 2), out=c)
-        torch.sin(c, out=s)
-        torch.cos(c, out=c)
-        cosine[start], sine[start] = c.sum(), s.sum()
-        scale = 1.0
-        for index in range(start + 2, FREQUENCIES, 2):
-            torch.mul(s, s, out=square)
-            torch.mul(s, c, out=s)
-            torch.add(self._one, square, alpha=-2.0 * scale * scale, out=c)
-            scale *= 2.0
-            cosine[index], sine[index] = c.sum(), s.sum() * scale
-
-
-def wave_totals(numbers: Tensor, first: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Sums of cos(f x) and of sin(f x) over a list of ordinary numbers of working precision."""
-    if numbers.numel() <= SMALL:
-        narrow = numbers.dtype == torch.float32
-        cos_sum, sin_sum = wave_sums(numbers.to(torch.float64).cpu().numpy(), first, narrow=narrow)
-        return tuple(cos_sum), tuple(sin_sum)
-    size = min(max(1, numbers.numel()), CHUNK_CPU if numbers.device.type == "cpu" else CHUNK_DEVICE)
-    chunks = numbers.split(size)
-    return _totals(chunks, [float(part.any()) for part in chunks], first, torch.empty_like(numbers[:size]))
-
-
-def _totals(
-    chunks: Iterable[Tensor], squares: Iterable[float], first: int, room: Tensor
-) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """``room`` is of the kind of the chunks and as large as the largest; nothing is computed for zeros."""
-    waves = _Waves(first, room)
-    zeros, rows = 0, list[Tensor]()
-    for chunk, square in zip(chunks, squares, strict=True):
-        if square == 0.0:
-            zeros += chunk.numel()
-        else:
-            rows.append(waves.sums(chunk))
-    sums: list[float] = torch.stack(rows).sum(0).tolist() if rows else [0.0] * (2 * FREQUENCIES)
-    return tuple(total + zeros for total in sums[:FREQUENCIES]), tuple(sums[FREQUENCIES:])
-
-
 def _sketch(elements: _Elements) -> Sketch:
     scan, dtype = _scan(elements), elements.dtype
     chunks = elements.chunks(dtype)
@@ -318,7 +259,7 @@ def _sketch(elements: _Elements) -> Sketch:
         chunks = _ordinary_chunks(elements, dtype)
     first = first_frequency(scan.rms)
     room = torch.empty(elements.chunk, dtype=dtype, device=elements.tensor.device)
-    cos_sum, sin_sum = _totals(chunks, scan.squares, first, room)
+    cos_sum, sin_sum = chunk_totals(chunks, scan.squares, first, room)
     outside = elements.count - scan.ordinary  # entered as 0: cos 0 = 1 each, sin 0 = 0
     return Sketch(
         count=elements.count,

@@ -106,7 +106,7 @@ def test_gathers_a_strided_tensor_piece_by_piece():
     tensor = torch.randn(1024, rows, generator=torch.Generator().manual_seed(2)).T
     ours, straight = sketched(tensor), sketched(tensor.contiguous())
     assert ours.projection == pytest.approx(straight.projection, rel=1e-4)
-    assert ours.cos_sum == pytest.approx(straight.cos_sum, rel=1e-6)
+    assert ours.cos_sum == pytest.approx(straight.cos_sum, abs=1e-7 * ours.count)
     assert ours.distinct == straight.distinct
 
 
