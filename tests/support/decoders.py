@@ -122,9 +122,9 @@ class Decoder(nn.Module):
         return tensor
 
 
-def recorded(model: Decoder, *args: Tensor) -> Recorded:
+def recorded(model: Decoder, *args: Tensor, with_drift: bool = False) -> Recorded:
     with torch.no_grad():
-        profile = trace_callable(model, args)
+        profile = trace_callable(model, args, with_drift=with_drift)
     labels = {name: tensor.detach().double() for name, tensor in model.labels.items()}
     return Recorded(profile=profile, labels=labels)
 
