@@ -56,6 +56,9 @@ def align(baseline: Wiring, candidate: Wiring) -> Alignment:
     by_value, ambiguous_x, ambiguous_y = pair_values(*sides)
     found = pair_low_entropy(*sides, pair_composites(*sides, by_value))
     strays = find_strays(*sides, found)
+    # Sources are known by their readers. Those that are known now (a cache, part of a larger one) count when
+    # it is judged whether both sides of a region read the same.
+    found += pair_sources(*_lay_out(sides, strays, found, _glued_composites(found), frozenset(), repairs=0))
     anchors, groups, laid = _without_misfits(sides, found, strays)
     bounds, kept = len(anchors), frozenset(anchors)
     sources = pair_sources(*laid)
@@ -136,11 +139,12 @@ def _lay_out(
     anchors: Sequence[Anchor],
     groups: Unions,
     loners: frozenset[Anchor],
+    repairs: int = MOST_REPAIRS,
 ) -> tuple[Laid, Laid]:
     spots_x, spots_y = spots_of(anchors)
     alone = frozenset(index for index, anchor in enumerate(anchors) if anchor in loners)
     marks = mark(sides[0], spots_x, strays[0]), mark(sides[1], spots_y, strays[1])
-    for left in reversed(range(MOST_REPAIRS + 1)):
+    for left in reversed(range(repairs + 1)):
         reaches = settle(sides, marks, groups, alone)
         laid = (
             Laid(side=sides[0], marks=marks[0], reach=reaches[0]),

@@ -42,6 +42,16 @@ def test_the_crop_of_a_pad_is_a_generation_of_its_own():
     assert classes.roots[classes.of[x.value_id]] == ((x.value_id,), (cropped.value_id,))
 
 
+def test_a_cast_to_another_floating_type_keeps_the_class_and_a_function_that_casts_does_not():
+    graph = Graph()
+    x = graph.input("x", x0.astype(np.float32))
+    half = graph.op("to", lambda a: a.astype(np.float16), x)
+    other = graph.op("tanh", lambda a: np.tanh(a).astype(np.float16), x)
+    classes = classes_of(graph)
+    assert classes.of[half.value_id] == classes.of[x.value_id]
+    assert classes.of[other.value_id] != classes.of[x.value_id]
+
+
 def test_a_block_that_adds_nothing_starts_a_generation():
     graph = Graph()
     x = graph.input("x", x0)

@@ -2,6 +2,7 @@
 
 import importlib.util
 import math
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -117,6 +118,42 @@ def test_attention_in_two_ways_and_precisions(half: bool):
     assert unsound(baseline, candidate, matching) == []
 
 
+def test_deep_bfloat16_pairs_with_float32_by_drift_and_neighbours():
+    """Eight blocks round values farther apart than independent ones of a larger tensor would be."""
+    torch.manual_seed(0)
+    exact = nn.Sequential(*(Attention(64, 4, fused=False) for _ in range(8)))
+    half = nn.Sequential(*(Attention(64, 4, fused=False) for _ in range(8)))
+    half.load_state_dict(exact.state_dict())
+    x = torch.randn(4, 48, 64)
+    low = trace_callable(half.bfloat16(), (x.bfloat16(),), with_drift=True)
+    baseline = trace_callable(exact, (x,), with_drift=True)
+    matching = match(baseline, low)
+    undrifted = replace(low, values=tuple(replace(value, drift=None) for value in low.values))
+    assert len(matching.regions) > len(match(baseline, undrifted).regions)
+    assert unsound(baseline, low, matching) == []
+    names = [[profile.operators[op].name for op in ops] for region in matching.regions
+             for profile, ops in ((baseline, region.baseline), (low, region.candidate))]  # fmt: skip
+    assert [sorted(one) for one in names[::2]] == [sorted(other) for other in names[1::2]]
+
+
+def test_low_precision_copies_of_an_input_are_that_input():
+    weight, x = torch.randn(64, 64) / 8, torch.randn(40, 64)
+
+    def plain(x: Tensor) -> Tensor:
+        return torch.tanh(x @ weight) + x
+
+    def mixed(x: Tensor) -> Tensor:
+        half = x.half()
+        return torch.tanh(half @ weight.half()).float() + half.float()
+
+    baseline = trace_callable(plain, (x,))
+    candidate = trace_callable(mixed, (x,))
+    matching = match(baseline, candidate)
+    assert unsound(baseline, candidate, matching) == []
+    assert paired(baseline, matching, "baseline") == paired(candidate, matching, "candidate") == 1.0
+    assert len(matching.regions) == 3  # product, tanh, sum
+
+
 def test_forward_and_backward_of_an_activation_in_two_ways():
     def train(silu: bool):
         def step(x: Tensor, w: Tensor, v: Tensor) -> tuple[Tensor, ...]:
@@ -193,3 +230,36 @@ def test_filling_an_empty_cache_is_one_piece_of_work_however_it_is_done():
     copies = [other[op.op_id] for op in candidate.operators if op.name.startswith("aten.copy_")]
     assert joins == copies
     assert len(joins) == 2
+
+
+def test_steps_that_extend_a_cache_from_before_are_one_region_each():
+    """Joined to a new tensor each time, or written into room that was there with the past in it."""
+    torch.manual_seed(0)
+    weight, inputs = torch.randn(64, 64) / 8, torch.randn(3, 2, 1, 64)
+    past, room = torch.randn(2, 9, 64), torch.zeros(2, 12, 64)
+    room[:, :9] = past
+
+    def mixed(x: Tensor, past: Tensor) -> Tensor:
+        return torch.softmax(x @ past.transpose(1, 2), -1) @ past
+
+    def joined(past: Tensor) -> list[Tensor]:
+        results: list[Tensor] = []
+        for x in inputs:
+            past = torch.cat([past, x @ weight], 1)
+            results.append(mixed(x, past))
+        return results
+
+    def written(room: Tensor) -> list[Tensor]:
+        results: list[Tensor] = []
+        for step, x in enumerate(inputs):
+            room[:, 9 + step : 10 + step] = x @ weight
+            results.append(mixed(x, room[:, : 10 + step]))
+        return results
+
+    baseline, candidate = trace_callable(joined, (past,)), trace_callable(written, (room,))
+    matching = match(baseline, candidate)
+    joins = [op.op_id for op in baseline.operators if op.name.startswith("aten.cat")]
+    regions = [region for region in matching.regions if set(region.baseline) & set(joins)]
+    assert len(joins) == len(regions) == 3
+    assert all(len(region.produces) == 1 for region in regions)
+    assert unsound(baseline, candidate, matching) == []
