@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from magneton.match.anchor import Anchor, Side, Spot
-from magneton.match.distance import SAME_SIDE, threshold
+from magneton.match.distance import SAME_SIDE, loosened
 from magneton.match.marks import Marks, Near, mark, nearest, spots_of
 from magneton.profile.distance import FEWEST_SHARED, ordinary
 from magneton.profile.sketches import FREQUENCIES, Sketches
@@ -34,13 +34,18 @@ def pair_composites(baseline: Side, candidate: Side, anchors: Sequence[Anchor]) 
 
 
 def find_parts(
-    whole_sketches: Sketches, whole: int, part_sketches: Sketches, parts: Sequence[int]
+    whole_sketches: Sketches,
+    whole: int,
+    part_sketches: Sketches,
+    parts: Sequence[int],
+    *,
+    drift: float = 0.0,
 ) -> tuple[tuple[int, ...], float] | None:
     """The fewest of ``parts`` whose sketches add up to that of ``whole``, and how far the sum is off."""
     rows = np.array(parts[:MOST_SIBLINGS], dtype=np.int64)
     whole_row = np.array([whole], dtype=np.int64)
     count = int(whole_sketches.count[whole])
-    limit = float(threshold(whole_sketches.count[whole_row])[0])
+    limit = float(loosened(whole_sketches.count[whole_row], np.array([drift]))[0])
     for size in range(2, min(MOST_PARTS, len(rows)) + 1):
         chosen = rows[_subsets(len(rows), size)]
         chosen = chosen[part_sketches.count[chosen].sum(axis=1) == count]
@@ -57,13 +62,18 @@ def find_parts(
 
 
 def find_padded(
-    whole_sketches: Sketches, whole: int, part_sketches: Sketches, parts: Sequence[int]
+    whole_sketches: Sketches,
+    whole: int,
+    part_sketches: Sketches,
+    parts: Sequence[int],
+    *,
+    drift: float = 0.0,
 ) -> tuple[tuple[int, ...], float] | None:
     """The one of ``parts`` of which ``whole`` is a copy in a larger room of zeros (a cache)."""
     for part in parts:
         rows = np.array([part], dtype=np.int64)
         zeros = int(whole_sketches.count[whole] - part_sketches.count[part])
-        limit = float(threshold(part_sketches.count[rows])[0])
+        limit = float(loosened(part_sketches.count[rows], np.array([drift]))[0])
         off = _sum_distance(whole_sketches, whole, part_sketches, rows, zeros=zeros)
         if zeros > 0 and off <= limit:
             return (part,), off
@@ -76,8 +86,10 @@ def compose(whole_side: Side, which: int, part_side: Side, classes: Sequence[int
     whole = whole_side.classes.members[which][0]
     firsts = {part_side.classes.members[c][0]: c for c in classes}
     smaller = [v for v in firsts if sketches_y.count[v] < sketches_x.count[whole]]
-    found = find_parts(sketches_x, whole, sketches_y, smaller) or find_padded(
-        sketches_x, whole, sketches_y, smaller
+    # Siblings are computed from the same anchors: the agreement of neighbours that drift asks for.
+    drift = float(max((whole_side.wiring.drift[whole], *(part_side.wiring.drift[v] for v in smaller))))
+    found = find_parts(sketches_x, whole, sketches_y, smaller, drift=drift) or find_padded(
+        sketches_x, whole, sketches_y, smaller, drift=drift
     )
     if found is None:
         return None

@@ -70,18 +70,19 @@ def repair(baseline: Laid, candidate: Laid, groups: Unions, loners: frozenset[in
     computed -= {groups.find(anchor) for anchor in loners}
     quotient = Quotient(both_edges(baseline, candidate), groups)
     before = groups.merges
-    for region in sorted(computed):
+    joins = set()
+    for region in computed:
         there = [_group_atoms(read[region], atoms, groups) - {region} for read in reads]
         for only, read in ((there[0] - there[1], reads[1]), (there[1] - there[0], reads[0])):
             direct = sorted({groups.find(anchor) for anchor in read[region]} & computed)
-            for missing in sorted(only):
+            for missing in only:
                 through = [g for g in direct if missing in _group_atoms(read[g], atoms, groups)]
-                for other in through[:1] or sorted({missing} & computed):
-                    quotient.join(other, region)
-    for laid in (baseline, candidate):
-        for source, reader in sorted(_leaks(laid)):
-            if {groups.find(source), groups.find(reader)} <= {groups.find(group) for group in computed}:
-                quotient.join(source, reader)
+                joins |= {(other, region) for other in through[:1] or {missing} & computed}
+    for source, reader in _leaks(baseline) | _leaks(candidate):
+        if {groups.find(source), groups.find(reader)} <= computed:
+            joins.add((source, reader))
+    for source, reader in sorted(joins):
+        quotient.join(source, reader)
     return groups.merges != before
 
 

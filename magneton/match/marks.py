@@ -46,9 +46,10 @@ def mark(side: Side, spots: Sequence[tuple[Spot, ...]], strays: frozenset[int] =
 def _led_astray(side: Side, strays: frozenset[int]) -> set[int]:
     """``strays`` and the members of their classes that are made of nothing else of the class."""
     of, wiring, found = side.classes.of, side.wiring, set(strays)
+    roots = {v for which in {of[v] for v in strays} for spot in side.classes.roots[which] for v in spot}
     members = (v for which in sorted({of[v] for v in strays}) for v in side.classes.members[which])
     for value in members:
-        if value in wiring.producer:
+        if value in wiring.producer and value not in roots:
             kin = {v for v in wiring.inputs[wiring.producer[value]] if of.get(v) == of[value]}
             if kin and kin <= found:
                 found.add(value)

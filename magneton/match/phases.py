@@ -7,7 +7,7 @@ the weakest anchor of each circle is dropped; circles that are still there at th
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from magneton.match.anchor import Anchor, Side
+from magneton.match.anchor import Anchor, Side, Spot
 from magneton.match.classes import classify
 from magneton.match.composites import pair_composites
 from magneton.match.context import pair_low_entropy
@@ -54,7 +54,7 @@ def align(baseline: Wiring, candidate: Wiring) -> Alignment:
         Side(wiring=candidate, classes=classify(candidate)),
     )
     by_value, ambiguous_x, ambiguous_y = pair_values(*sides)
-    found = pair_low_entropy(*sides, pair_composites(*sides, by_value))
+    found = tuple(sorted(pair_low_entropy(*sides, pair_composites(*sides, by_value)), key=_rank))
     strays = find_strays(*sides, found)
     # Sources are known by their readers. Those that are known now (a cache, part of a larger one) count when
     # it is judged whether both sides of a region read the same.
@@ -76,6 +76,11 @@ def align(baseline: Wiring, candidate: Wiring) -> Alignment:
         ambiguous_baseline=ambiguous_x,
         ambiguous_candidate=ambiguous_y,
     )
+
+
+def _rank(anchor: Anchor) -> tuple[bool, Sequence[tuple[Spot, ...]]]:
+    """An order that does not depend on which side is called the baseline; composites after their parts."""
+    return anchor.evidence == "composite", sorted([anchor.baseline, anchor.candidate])
 
 
 def _without_misfits(

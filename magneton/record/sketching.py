@@ -5,6 +5,7 @@ together.
 """
 
 import math
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ LOWEST = -2  # the window of frequencies starts two half octaves below 1/rms: at
 PROJECTION_PERIOD = 65521  # prime, so that no usual dimension is a multiple of it
 
 
+@cache
 def projection_weights(seed: int = 0) -> NDArray[np.float64]:
     """The seeded weights of the order-sensitive projections, [2, 65521], repeated over longer tensors.
 

@@ -92,7 +92,7 @@ def _constraints(profile: Profile) -> list[set[int]]:
     return before
 
 
-@settings(max_examples=60, derandomize=True)
+@settings(max_examples=60)
 @given(programs, styles, styles)
 def test_pairs_turn_as_well(program: list[Step], first: list[bool], second: list[bool]):
     baseline, candidate = written(program, first), written(program, second)

@@ -21,7 +21,9 @@ def two_norms(first: Style, second: Style) -> Profile:
     """Of x and of 2 x, each with a gain of its own."""
     draws, graph = np.random.default_rng(3), Graph()
     x = graph.input("x", draws.standard_normal((12, 16)))
-    for style, read in ((first, x), (second, graph.op("double", lambda a: 2 * a, x))):
+    doubled = graph.op("double", lambda a: 2 * a, x)
+    both: tuple[tuple[Style, Ref], ...] = ((first, x), (second, doubled))
+    for style, read in both:
         normed(graph, read, graph.parameter("g", np.exp(draws.standard_normal(16) / 4)), style)
     return graph.profile()
 
