@@ -74,11 +74,19 @@ def main() -> None:
 
 
 def load(place: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(place.stem, place)
+    """The pairs of ``place``, which may import its neighbours."""
+    spec = importlib.util.spec_from_file_location(f"pairs_of_{place.stem}", place)
     if spec is None or spec.loader is None or not place.exists():
         sys.exit(f"{place} is no Python file")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    sys.modules[spec.name] = module
+    sys.path.insert(0, str(place.resolve().parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.pop(0)
+    if not (hasattr(module, "PAIRS") and hasattr(module, "collect")):
+        sys.exit(f"{place} has no PAIRS or no collect()")
     return module
 
 

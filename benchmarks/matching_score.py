@@ -13,6 +13,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -78,9 +79,10 @@ def judge(name: str, pair: Mapping[str, Any], collect: Collect) -> Score:
 
 
 def recorded(target: Callable[..., Any], args: Sequence[Any], collect: Collect) -> Recorded:
-    """Run ``target`` once for its labels and once under the dataflow pass."""
+    """Run ``target`` for its labels, then as a recording does; each from the same state."""
+    watched, given = deepcopy((target, args))
     with collect() as labels:
-        target(*args)
+        watched(*given)
     kept: dict[bytes, Numbers] = {}
 
     def keep(tensor: Tensor, *, cap: int = 2**28, rearranged_from: Sketch | None = None) -> Sketch | None:

@@ -6,6 +6,7 @@ keys; nothing was measured, so there are no readings and the meter counts.
 
 import platform
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -36,17 +37,13 @@ def trace_callable(
 ) -> Profile:
     """Run ``target(*args, **kwargs)`` under the dataflow pass, in the grad mode of the caller.
 
-    Once; ``with_drift`` a second time before, rounded otherwise, as a recording does.
+    Once; ``with_drift`` copies of them run before, rounded otherwise, as a recording does.
     """
     keywords = dict(kwargs or {})
-    inputs = {f"args.{place}": value for place, value in enumerate(args)} | keywords
-    roots: dict[str, Any] = {INPUT_ROOT: inputs}
-    if isinstance(target, nn.Module):
-        roots[""] = target
-    noisy = _rounded(target, args, keywords, roots) if with_drift else None
+    noisy = _rounded(*deepcopy((target, args, keywords))) if with_drift else None
     # A sketcher of the caller's own wants to see each tensor whole.
     recorder = Recorder(sketch=sketch, patch=patch_sketch if sketch is sketch_tensor else None)
-    with recorder.phase(CALL, roots) as recording:
+    with recorder.phase(CALL, _roots(target, args, keywords)) as recording:
         target(*args, **keywords)
     trace = recording.trace
     drift = {} if noisy is None else drifts(trace, noisy)
@@ -60,12 +57,16 @@ def trace_callable(
     )
 
 
-def _rounded(
-    target: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], roots: Mapping[str, Any]
-) -> Trace:
-    with Rounder().phase(CALL, roots) as recording:
+def _rounded(target: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Trace:
+    with Rounder().phase(CALL, _roots(target, args, kwargs)) as recording:
         target(*args, **kwargs)
     return recording.trace
+
+
+def _roots(target: object, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    inputs = {f"args.{place}": value for place, value in enumerate(args)} | dict(kwargs)
+    modules = {"": target} if isinstance(target, nn.Module) else {}
+    return {INPUT_ROOT: inputs, **modules}
 
 
 def _origin(name: str) -> Origin:

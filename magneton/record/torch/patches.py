@@ -12,7 +12,6 @@ rms wandered to other frequencies, nearly everything is gone) there is none: the
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -127,7 +126,7 @@ def _exchanged(
     if known.rms == 0.0:  # zeros have cos 0 = 1 and sin 0 = 0 at whatever frequency
         cosine, sine = (float(had),) * FREQUENCIES, (0.0,) * FREQUENCIES
     gone, come = old.waves(first), new.waves(first)
-    moved = _weights()[:, at % PROJECTION_PERIOD] @ (new.ordinary - old.ordinary).cpu().numpy()
+    moved = projection_weights()[:, at % PROJECTION_PERIOD] @ (new.ordinary - old.ordinary).cpu().numpy()
     return replace(
         known,
         **odd,
@@ -223,8 +222,3 @@ def _positions(geometry: Geometry, offsets: NDArray[np.int64]) -> NDArray[np.int
         left = left - index * stride
         places += index * within
     return np.where(inside & (left == 0), places, -1)
-
-
-@lru_cache(maxsize=1)
-def _weights() -> NDArray[np.float64]:
-    return projection_weights()
