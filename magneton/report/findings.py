@@ -8,7 +8,7 @@ from rich.text import Text
 
 from magneton.compare.model import Comparison, Difference, Finding, Row, SideCost, Work
 from magneton.quantity import Quantity
-from magneton.report.console import Line, facts_table, figures_table
+from magneton.report.console import Line, facts_table, figures_table, heading
 from magneton.report.escape import visible
 from magneton.report.origins import frame_text, short_file
 from magneton.report.quantities import figure, percent, ratio
@@ -22,6 +22,9 @@ CAUSES = 6  # settings listed with a finding
 def print_findings(comparison: Comparison, console: Console, top: int) -> None:
     """What is certain in full, what is open in a line each; at most ``top`` of either."""
     certain = [finding for finding in comparison.findings if finding.outcome != "unresolved"]
+    if certain:
+        console.print(heading("Findings"))
+        console.print()
     for number, finding in enumerate(certain[:top], start=1):
         console.print(_finding(number, finding, comparison))
         console.print()

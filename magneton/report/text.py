@@ -41,10 +41,7 @@ def print_comparison(comparison: Comparison, console: Console, *, top: int = 10)
     if comparison.verdict == "not the same work":
         _print_divergence(comparison.same_work, console)
     print_totals(comparison, console)
-    if comparison.findings:
-        console.print(heading("Findings"))
-        console.print()
-        print_findings(comparison, console, top)
+    print_findings(comparison, console, top)
     if comparison.verdict != "not the same work":  # a region's excess means nothing then
         print_rows(comparison, console, top)
     _print_doubts(comparison, console)

@@ -63,6 +63,15 @@ def test_everything_that_matters_is_there(wasteful: Comparison, width: int) -> N
         assert needed in text
 
 
+def test_only_what_is_certain_stands_under_findings(wasteful: Comparison) -> None:
+    open_ones = tuple(replace(finding, outcome="unresolved") for finding in wasteful.findings)
+    assert "\nFindings\n" in printed(wasteful)
+    assert "\nUnresolved (more rounds may tell)\n" not in printed(wasteful)
+    left_open = printed(replace(wasteful, findings=open_ones))
+    assert "\nFindings\n" not in left_open
+    assert "\nUnresolved (more rounds may tell)\n" in left_open
+
+
 @pytest.mark.parametrize("width", [80, 160])
 def test_no_line_is_wider_than_the_console(wasteful: Comparison, width: int) -> None:
     assert max(len(line) for line in printed(wasteful, width).splitlines()) <= width
