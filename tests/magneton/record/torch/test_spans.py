@@ -132,4 +132,5 @@ def test_the_cost_grows_with_the_events_and_not_with_steps_times_events():
         assert len(steps_of(events)) == steps
         return process_time() - began_s
 
-    assert min(cpu_s(4000) for _ in range(3)) < 8 * min(cpu_s(1000) for _ in range(3))
+    # Eight times the events: about 8 times the work, or 64 times. A busy machine is not four times slower.
+    assert min(cpu_s(8000) for _ in range(3)) < 32 * min(cpu_s(1000) for _ in range(3))
