@@ -11,7 +11,7 @@ member and something computed from it (a block that adds nothing). What layout m
 its generation.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,10 +85,23 @@ def _same_side(count: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.full(count.shape, SAME_SIDE)
 
 
+def _link_layouts(wiring: Wiring, rank: Mapping[int, int], unions: Unions, can_anchor: np.ndarray) -> None:
+    """What has too few different numbers to be recognised is linked along views and copies only."""
+    known = wiring.profile.sketches.known
+    links = [
+        (read[0], value)
+        for read, written in zip(wiring.inputs, wiring.outputs, strict=True)
+        if len(read) == 1 and read[0] in rank
+        for value in written
+        if value in rank and not can_anchor[value] and known[value]
+    ]
+    _link(wiring.profile.sketches, links, rank, unions, _same_side)
+
+
 def _link_casts(wiring: Wiring, rank: Mapping[int, int], unions: Unions) -> None:
     """Another floating-point type holds the same values, as well as it can."""
-    sketches, values = wiring.profile.sketches, wiring.profile.values
-    casts = [
+    values = wiring.profile.values
+    links = [
         (read[0], written[0])
         for read, written in zip(wiring.inputs, wiring.outputs, strict=True)
         if len(read) == len(written) == 1
@@ -97,32 +110,21 @@ def _link_casts(wiring: Wiring, rank: Mapping[int, int], unions: Unions) -> None
         and values[read[0]].dtype != values[written[0]].dtype
         and all("float" in values[v].dtype for v in (*read, *written))
     ]
-    if casts:
-        sources, results = np.array(casts, dtype=np.int64).T
-        near = distances(sketches, sources, sketches, results) <= threshold(sketches.count[sources])
-        for (source, result), same in zip(casts, near, strict=True):
-            if same:
-                unions.union(rank[source], rank[result])
+    _link(wiring.profile.sketches, links, rank, unions, threshold)
 
 
-def _link_layouts(wiring: Wiring, rank: Mapping[int, int], unions: Unions, can_anchor: np.ndarray) -> None:
-    """What has too few different numbers to be recognised is linked along views and copies only."""
-    sketches, links = wiring.profile.sketches, list[tuple[int, int]]()
-    for read, written in zip(wiring.inputs, wiring.outputs, strict=True):
-        if len(read) != 1:
-            continue
-        links += [
-            (read[0], value)
-            for value in written
-            if read[0] in rank and value in rank and not can_anchor[value] and sketches.known[value]
-        ]
-    if not links:
-        return
-    sources, results = np.array(links, dtype=np.int64).T
-    equal = distances(sketches, sources, sketches, results) <= SAME_SIDE
-    for (source, result), same in zip(links, equal, strict=True):
-        if same:
-            unions.union(rank[source], rank[result])
+def _link(
+    sketches: Sketches,
+    links: Sequence[tuple[int, int]],
+    rank: Mapping[int, int],
+    unions: Unions,
+    limit: Callable[[NDArray[np.int64]], NDArray[np.float64]],
+) -> None:
+    """Unite the ends of those ``links`` that are no farther apart than ``limit`` of their count."""
+    sources, results = np.array(links, dtype=np.int64).reshape(-1, 2).T
+    near = distances(sketches, sources, sketches, results) <= limit(sketches.count[sources])
+    for source, result in zip(sources[near].tolist(), results[near].tolist(), strict=True):
+        unions.union(rank[source], rank[result])
 
 
 def _generations(

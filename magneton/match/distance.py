@@ -16,9 +16,8 @@ from magneton.profile.model import Profile
 from magneton.profile.sketches import Sketches
 
 SAME_SIDE = 2e-6  # equal values of one run; looser merges `mean` with `mean + eps`
-SLACK = (
-    4.0  # bfloat16 was at most 3.2 times as far from float32 as from itself under noise (docs/decisions/0006)
-)
+# bfloat16 lay at most 3.2 times as far from float32 as from itself under noise (docs/decisions/0006).
+SLACK = 4.0
 LOOSEST = 0.05  # beyond this a distance says nothing, whatever drifts
 FEWEST_DISTINCT = 10  # masks, constants, scalars and small integers have fewer different numbers
 

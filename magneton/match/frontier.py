@@ -70,7 +70,7 @@ def repair(baseline: Laid, candidate: Laid, groups: Unions, loners: frozenset[in
     computed -= {groups.find(anchor) for anchor in loners}
     quotient = Quotient(both_edges(baseline, candidate), groups)
     before = groups.merges
-    joins = set()
+    joins: set[tuple[int, int]] = set()
     for region in computed:
         there = [_group_atoms(read[region], atoms, groups) - {region} for read in reads]
         for only, read in ((there[0] - there[1], reads[1]), (there[1] - there[0], reads[0])):

@@ -32,7 +32,6 @@ Score = Callable[[Edge], float]
 
 def pair_values(baseline: Side, candidate: Side) -> tuple[tuple[Anchor, ...], frozenset[int], frozenset[int]]:
     """Anchors by sketch, and the classes of either side that several others would fit."""
-    apart = _close_classes(baseline, candidate)
     mate: dict[int, int] = {}
     evidence: dict[int, Evidence] = {}
 
@@ -42,23 +41,22 @@ def pair_values(baseline: Side, candidate: Side) -> tuple[tuple[Anchor, ...], fr
         evidence.update((x, because) for x, _ in new)
         return bool(new)
 
-    def accept_agreeing(rounds: int) -> None:
+    def accept_agreeing(edges: Mapping[Edge, float], rounds: int) -> None:
         for _ in range(rounds):
-            open_edges = _open(apart, mate)
             score = _agreement(neighbours, mate)
-            scored = {edge: score(edge) for edge in open_edges}
-            agreeing = {edge: apart[edge] for edge in open_edges if scored[edge] > 0}
+            scored = {edge: score(edge) for edge in _open(edges, mate)}
+            agreeing = [edge for edge in scored if scored[edge] > 0]
             if not accept(_mutual(agreeing, lambda edge, s=scored: 1.0 / s[edge], 1.0), "context"):
                 return
 
+    near = _close_classes(baseline, candidate)
     neighbours = _neighbours(baseline), _neighbours(candidate)
-    accept(_mutual(apart, lambda edge: max(apart[edge], SAME_SIDE / CLEARLY), CLEARLY), "value")
-    accept_agreeing(ROUNDS)
-    drifted = _drifted_classes(baseline, candidate, mate)
-    if drifted:
-        apart |= drifted
-        accept_agreeing(DRIFTED_ROUNDS)
-    near = {edge: off for edge, off in apart.items() if _is_near(baseline, edge[0], off)}
+    accept(_mutual(near, lambda edge: max(near[edge], SAME_SIDE / CLEARLY), CLEARLY), "value")
+    accept_agreeing(near, ROUNDS)
+    apart = near
+    if drifted := _drifted_classes(baseline, candidate, mate):
+        apart = near | drifted
+        accept_agreeing(apart, DRIFTED_ROUNDS)
     accept(_in_order(_open(near, mate)), "order")
 
     left = _open(near, mate)
@@ -123,12 +121,6 @@ def _drifts_away(side: Side, rows: Rows) -> bool:
     """Whether any of these values drifts farther than equal ones may be apart by themselves."""
     count = side.wiring.profile.sketches.count[rows]
     return bool(np.any(loosened(count, side.wiring.drift[rows]) > threshold(count)))
-
-
-def _is_near(side: Side, which: int, apart: float) -> bool:
-    """Near enough without regard to drift."""
-    first = side.classes.members[which][0]
-    return apart <= float(threshold(side.wiring.profile.sketches.count[[first]])[0])
 
 
 def _recognisable(side: Side) -> list[int]:

@@ -35,12 +35,12 @@ _Layout = tuple[tuple[Anchor, ...], Unions, tuple[Laid, Laid]]
 class Alignment:
     """Both sides of one phase laid out between common anchors; the groups are of anchors.
 
-    The first ``bounds`` anchors bound regions; the others are sources, which move no operator.
+    The first ``bounds`` anchors were there when regions were laid out; the others are sources found since.
     """
 
     anchors: tuple[Anchor, ...]
     bounds: int
-    dropped: tuple[Anchor, ...]  # they would close a circle of regions
+    dropped: tuple[Anchor, ...]  # they would close a circle of regions, or are coincidences
     groups: Unions
     baseline: Laid
     candidate: Laid

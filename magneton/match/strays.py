@@ -6,7 +6,7 @@ the other side has fewer roots of the class, some root of this side is computed 
 of the other side, and this one is not.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from magneton.match.anchor import Anchor, Side, Spot
 from magneton.match.marks import Near, mark, nearest, spots_of
@@ -16,7 +16,6 @@ Strays = frozenset[int]
 
 def find_strays(baseline: Side, candidate: Side, anchors: Sequence[Anchor]) -> tuple[Strays, Strays]:
     """Roots of either side that are not to be marked."""
-    sides = baseline, candidate
     spots = spots_of(anchors)
     uneven = [
         (x[0], y[0])
@@ -25,9 +24,7 @@ def find_strays(baseline: Side, candidate: Side, anchors: Sequence[Anchor]) -> t
     ]
     if not uneven:
         return frozenset(), frozenset()
-    near_x, near_y = (
-        nearest(side, mark(side, found), lambda index: True) for side, found in zip(sides, spots, strict=True)
-    )
+    near_x, near_y = _behind(baseline, spots[0]), _behind(candidate, spots[1])
     strays_x: set[int] = set()
     strays_y: set[int] = set()
     for x, y in uneven:
@@ -47,10 +44,7 @@ def unvouched(baseline: Side, candidate: Side, anchors: Sequence[Anchor]) -> fro
     """
     spots = spots_of(anchors)
     whole = frozenset(k for k, anchor in enumerate(anchors) if anchor.evidence == "composite")
-    near = [
-        nearest(side, mark(side, found), lambda index: True)
-        for side, found in zip((baseline, candidate), spots, strict=True)
-    ]
+    near = _behind(baseline, spots[0]), _behind(candidate, spots[1])
 
     def apart(x: Spot, y: Spot) -> bool:
         behind_x = {near[0].get(value) for value in _roots(baseline, x)}
@@ -60,6 +54,11 @@ def unvouched(baseline: Side, candidate: Side, anchors: Sequence[Anchor]) -> fro
 
     singles = ((k, x[0], y[0]) for k, (x, y) in enumerate(zip(*spots, strict=True)) if len(x) == len(y) == 1)
     return frozenset(k for k, x, y in singles if apart(x, y))
+
+
+def _behind(side: Side, spots: Sequence[tuple[Spot, ...]]) -> Mapping[int, Near | None]:
+    """The nearest anchors that each value of ``side`` is computed from."""
+    return nearest(side, mark(side, spots), lambda index: True)
 
 
 def _without_counterpart(
