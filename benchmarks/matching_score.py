@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from soundness import sides_of, unsound
+from soundness import SideOf, sides_of, unsound
 from torch import Tensor
 
 from magneton.match import match
@@ -115,7 +115,9 @@ def scored(
     confused: set[str] = set()
     wrong: list[str] = []
     right = 0
-    for x, y in value_pairs(baseline.profile, candidate.profile, matching):
+    phases = dict.fromkeys(op.phase for op in (*baseline.profile.operators, *candidate.profile.operators))
+    judged = [sides_of(baseline.profile, candidate.profile, matching, phase) for phase in phases]
+    for x, y in value_pairs(judged, matching):
         labels_x, labels_y = baseline.labelled[x], candidate.labelled[y]
         found |= labels_x & labels_y
         apart = bool(labels_x and labels_y) and not labels_x & labels_y
@@ -139,7 +141,7 @@ def scored(
         found=len(found & common),
         confused=tuple(sorted(confused)),
         lost=tuple(sorted(common - found)),
-        uncut=tuple(sorted(common - _cut(baseline, candidate, matching))),
+        uncut=tuple(sorted(common - _cut(baseline, candidate, judged, matching))),
         right=right,
         wrong=tuple(wrong),
         regions=len(regions),
@@ -150,7 +152,7 @@ def scored(
     )
 
 
-def value_pairs(baseline: Profile, candidate: Profile, matching: Matching) -> set[tuple[int, int]]:
+def value_pairs(judged: Sequence[tuple[SideOf, SideOf]], matching: Matching) -> set[tuple[int, int]]:
     """All pairs of values that the matching takes for equal; it lists only one of each class."""
     claims = {
         index
@@ -158,17 +160,16 @@ def value_pairs(baseline: Profile, candidate: Profile, matching: Matching) -> se
         if pair.evidence not in ("output", "composite")  # by role, and by their parts
     }
     found: set[tuple[int, int]] = set()
-    for phase in dict.fromkeys(op.phase for op in (*baseline.operators, *candidate.operators)):
-        side_x, side_y = sides_of(baseline, candidate, matching, phase)
+    for sides in judged:
+        known_x, known_y = (side.side.wiring.profile.sketches.known for side in sides)
         meant: defaultdict[int, list[int]] = defaultdict(list)
-        for value, index in side_y.token.items():
+        for value, index in sides[1].token.items():
             meant[index].append(value)
-        known = baseline.sketches.known, candidate.sketches.known
         found |= {
             (x, y)
-            for x, index in side_x.token.items()
+            for x, index in sides[0].token.items()
             for y in meant.get(index, ())
-            if index in claims and known[0][x] and known[1][y]
+            if index in claims and known_x[x] and known_y[y]
         }
     return found
 
@@ -214,11 +215,12 @@ def _whole_and_parts(baseline: Recorded, candidate: Recorded, pair: ValuePair) -
     )
 
 
-def _cut(baseline: Recorded, candidate: Recorded, matching: Matching) -> set[str]:
+def _cut(
+    baseline: Recorded, candidate: Recorded, judged: Sequence[tuple[SideOf, SideOf]], matching: Matching
+) -> set[str]:
     at_boundary = {k for region in matching.regions for k in (*region.produces, *region.consumes)}
     cut: set[str] = set()
-    for phase in {op.phase for op in baseline.profile.operators}:
-        side_x, side_y = sides_of(baseline.profile, candidate.profile, matching, phase)
+    for side_x, side_y in judged:
         labels_x, labels_y = _labels_of(baseline, side_x.token), _labels_of(candidate, side_y.token)
         cut |= {label for k in at_boundary for label in labels_x[k] & labels_y[k]}
     return cut

@@ -57,15 +57,21 @@ def both_edges(baseline: Laid, candidate: Laid) -> set[tuple[int, int]]:
     return edges(baseline) | {(own(x), own(y)) for x, y in edges(candidate)}
 
 
-def repair(baseline: Laid, candidate: Laid, groups: Unions, loners: frozenset[int]) -> bool:
+def repair(
+    baseline: Laid,
+    candidate: Laid,
+    groups: Unions,
+    loners: frozenset[int],
+    atoms: Mapping[int, frozenset[int]],
+) -> bool:
     """Merge each pair of regions whose sides consume differently with what makes the difference.
 
     Where only one side reads ``d``, the other may read it through ``e``, which is computed from ``d`` on
     the way: then ``e`` joins. Else the producer of ``d`` does. A merge takes along what lies between, or
-    is not made where that is too much, or for ``loners``. False when nothing had to be merged.
+    is not made where that is too much, or for ``loners``. False when nothing had to be merged. ``atoms`` are
+    the ``concatenations`` of both sides, which no merge changes.
     """
     reads = consumed(baseline, groups), consumed(candidate, groups)
-    atoms = concatenations((baseline.side, candidate.side), (baseline.marks, candidate.marks))
     computed = {r for r in set(baseline.reach.region) & set(candidate.reach.region) if r >= 0}
     computed -= {groups.find(anchor) for anchor in loners}
     quotient = Quotient(both_edges(baseline, candidate), groups)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from magneton.match.anchor import Anchor, Side, Spot
 from magneton.match.classes import classify
-from magneton.match.composites import pair_composites
+from magneton.match.composites import concatenations, pair_composites
 from magneton.match.context import pair_low_entropy
 from magneton.match.frontier import Laid, both_edges, misfits, repair
 from magneton.match.marks import mark, spots_of
@@ -149,13 +149,14 @@ def _lay_out(
     spots_x, spots_y = spots_of(anchors)
     alone = frozenset(index for index, anchor in enumerate(anchors) if anchor in loners)
     marks = mark(sides[0], spots_x, strays[0]), mark(sides[1], spots_y, strays[1])
+    atoms = concatenations(sides, marks) if repairs else {}
     for left in reversed(range(repairs + 1)):
         reaches = settle(sides, marks, groups, alone)
         laid = (
             Laid(side=sides[0], marks=marks[0], reach=reaches[0]),
             Laid(side=sides[1], marks=marks[1], reach=reaches[1]),
         )
-        if not left or not repair(*laid, groups, alone):
+        if not left or not repair(*laid, groups, alone, atoms):
             return laid
     raise AssertionError("the last round returns")
 
