@@ -98,22 +98,24 @@ def drifts(trace: Trace, noisy: Trace) -> Mapping[ValueId, float]:
     They part where operators differ, or where noise decided something (another token, another expert):
     after that, values differ by more than rounding.
     """
-    pairs = tuple(_corresponding(trace, noisy))
-    before, after = (stack_sketches(column) for column in _columns(trace, noisy, pairs))
+    before, after = dict(trace.sketches), dict(noisy.sketches)
+    pairs = tuple(_corresponding(trace, noisy, before, after))
     rows = np.arange(len(pairs))
-    apart = distances(before, rows, after, rows)
+    apart = distances(
+        stack_sketches([before[value] for value, _ in pairs]),
+        rows,
+        stack_sketches([after[other] for _, other in pairs]),
+        rows,
+    )
     return {value: float(drift) for (value, _), drift in zip(pairs, apart, strict=True) if np.isfinite(drift)}
 
 
-def _columns(
-    trace: Trace, noisy: Trace, pairs: Sequence[tuple[ValueId, ValueId]]
-) -> tuple[list[Sketch | None], list[Sketch | None]]:
-    before, after = dict(trace.sketches), dict(noisy.sketches)
-    return [before[value] for value, _ in pairs], [after[other] for _, other in pairs]
-
-
-def _corresponding(trace: Trace, noisy: Trace) -> Iterator[tuple[ValueId, ValueId]]:
-    before, after = dict(trace.sketches), dict(noisy.sketches)
+def _corresponding(
+    trace: Trace,
+    noisy: Trace,
+    before: Mapping[ValueId, Sketch | None],
+    after: Mapping[ValueId, Sketch | None],
+) -> Iterator[tuple[ValueId, ValueId]]:
     dtypes = {row.value_id: row.dtype for row in trace.values}
     for one, other in zip(trace.operators, noisy.operators, strict=False):
         if one.name != other.name or len(one.outputs) != len(other.outputs):
