@@ -6,9 +6,10 @@ else from the defaults here; nothing is measured or loaded.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from magneton.envs.interpreter import Named, runs_here, runs_in_own_environment
 from magneton.errors import MagnetonError
 from magneton.meters.board import board_count, load_nvml
 from magneton.meters.registry import require_meter
@@ -19,7 +20,7 @@ from magneton.names import unknown
 from magneton.profile.origin import Origin
 from magneton.record.plan import RecordPlan, Timeouts
 from magneton.record.request import RecordRequest
-from magneton.system import CALLABLE, SystemSpec, describe, installed_version
+from magneton.system import CALLABLE, Kind, SystemSpec, describe
 from magneton.workload import CALL, DType, Phase, Workload
 
 AUTO = "auto"
@@ -44,7 +45,7 @@ class Settings:
     threads: int | None = None
     rounds: int | None = None
     timeout_s: float | None = None
-    python: Path | None = None
+    python: Named = field(default_factory=Named)
 
 
 def like(settings: Settings, origin: Origin) -> Settings:
@@ -86,11 +87,14 @@ def plan_of(settings: Settings) -> RecordPlan:
 
 
 def requests_for(specs: Sequence[SystemSpec], settings: Settings) -> list[RecordRequest]:
-    """What to record for each system; the model is found, or made, once for all of them."""
+    """What to record for each system; the model is found, or made, once for all of them.
+
+    Not yet in which interpreter: that one may first have to be made (``magneton.sides.ready_requests``).
+    """
     _refuse_unknown(settings)
     workloads = [_workload(spec, settings) for spec in specs]
     if all(spec.name == CALLABLE for spec in specs):
-        return [_request(spec, work, None, settings) for spec, work in zip(specs, workloads, strict=True)]
+        return _requests(specs, workloads, None, settings)
     if any(spec.name == CALLABLE for spec in specs):
         raise MagnetonError(
             "one side is a callable and the other a system that runs a model",
@@ -102,14 +106,42 @@ def requests_for(specs: Sequence[SystemSpec], settings: Settings) -> list[Record
         runnable = describe(spec.name).models
         if runnable and model.architecture not in runnable:
             raise unknown(f"architecture for {spec.name}", model.architecture, runnable)
-    return [_request(spec, work, model, settings) for spec, work in zip(specs, workloads, strict=True)]
+    return _requests(specs, workloads, model, settings)
+
+
+def device_for(names: Sequence[str], device: str | None, named: Named) -> str:
+    """``auto`` is the first board where there is one and every system can run there, else the processor."""
+    if device not in (None, AUTO):
+        return "cuda:0" if device == "cuda" else device
+    if not all(_may_run_on_board(name, named) for name in names):
+        return "cpu"
+    try:
+        return "cuda:0" if board_count(load_nvml()) else "cpu"
+    except (SensorAbsent, SensorUnusable):
+        return "cpu"
+
+
+def kind_of(device: str) -> Kind:
+    return "cpu" if device == "cpu" else "cuda"
+
+
+def _may_run_on_board(name: str, named: Named) -> bool:
+    """Not where it runs in this interpreter, and PyTorch was built without CUDA here."""
+    if named.of(name) is not None or runs_here(describe(name), "cuda"):
+        return True
+    return runs_in_own_environment(name, describe(name), "cpu")
 
 
 def _refuse_unknown(settings: Settings) -> None:
     """Before a model is made or loaded, which may take long."""
     require_meter(settings.meter or AUTO)
-    if not DEVICE.fullmatch(settings.device or AUTO):
-        raise unknown("device", settings.device or AUTO, (AUTO, "cpu", "cuda", "cuda:0"))
+    check_device(settings.device)
+
+
+def check_device(device: str | None) -> None:
+    """Refuse the name of a device that nothing runs on."""
+    if not DEVICE.fullmatch(device or AUTO):
+        raise unknown("device", device or AUTO, (AUTO, "cpu", "cuda", "cuda:0"))
 
 
 def _workload(spec: SystemSpec, settings: Settings) -> Workload:
@@ -132,35 +164,27 @@ def _workload(spec: SystemSpec, settings: Settings) -> Workload:
     )
 
 
-def _request(spec: SystemSpec, work: Workload, model: Model | None, settings: Settings) -> RecordRequest:
-    python = {} if settings.python is None else {"python": settings.python}
-    return RecordRequest(
-        system=spec.name,
-        options=spec.options,
-        model=_callable_name(spec) if model is None else model.name,
-        model_folder=None if model is None else model.folder,
-        config_hash="" if model is None else model.config_hash,
-        weights_hash="" if model is None else model.weights_hash,
-        workload=work,
-        meter=settings.meter or AUTO,
-        device=_device(settings),
-        threads=settings.threads or 1,
-        environment=describe(spec.name).environment,
-        **python,
-    )
+def _requests(
+    specs: Sequence[SystemSpec], workloads: Sequence[Workload], model: Model | None, settings: Settings
+) -> list[RecordRequest]:
+    device = device_for([spec.name for spec in specs], settings.device, settings.python)
+    return [
+        RecordRequest(
+            system=spec.name,
+            options=spec.options,
+            model=_callable_name(spec) if model is None else model.name,
+            model_folder=None if model is None else model.folder,
+            config_hash="" if model is None else model.config_hash,
+            weights_hash="" if model is None else model.weights_hash,
+            workload=work,
+            meter=settings.meter or AUTO,
+            device=device,
+            threads=settings.threads or 1,
+            environment=describe(spec.name).environment,
+        )
+        for spec, work in zip(specs, workloads, strict=True)
+    ]
 
 
 def _callable_name(spec: SystemSpec) -> str:
     return f"{Path(spec.options['path']).name}:{spec.options['function']}"
-
-
-def _device(settings: Settings) -> str:
-    """``auto`` is the first board where there is one and a framework that was built for it."""
-    if settings.device not in (None, AUTO):
-        return "cuda:0" if settings.device == "cuda" else settings.device
-    if settings.python is None and "+cpu" in (installed_version("torch") or ""):
-        return "cpu"
-    try:
-        return "cuda:0" if board_count(load_nvml()) else "cpu"
-    except (SensorAbsent, SensorUnusable):
-        return "cpu"

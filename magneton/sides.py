@@ -4,12 +4,14 @@ In: ``NAME[:key=value,...]``, ``path.py:function`` or ``profile.mgn``, and setti
 alternately in one session; a system against a file is measured with the file's settings, and apart from it.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from magneton.compare.comparability import check_origins
+from magneton.envs.consent import Conversation
+from magneton.envs.use import interpreters
 from magneton.errors import MagnetonError
 from magneton.profile.model import Profile
 from magneton.profile.origin import Origin
@@ -20,13 +22,32 @@ from magneton.record.progress import Progress
 from magneton.record.recovery import recover
 from magneton.record.request import RecordRequest
 from magneton.record.session import BASELINE, CANDIDATE, record, record_pair
-from magneton.settings import AUTO, Settings, like, plan_of, requests_for
-from magneton.system import PROFILE_SUFFIX, RecordedProfile, SystemSpec, parse_system
+from magneton.settings import AUTO, Settings, kind_of, like, plan_of, requests_for
+from magneton.system import PROFILE_SUFFIX, RecordedProfile, SystemSpec, describe, parse_system
 
 Side = SystemSpec | RecordedProfile
+SILENT = Conversation()
 
 
-def record_system(system: str, settings: Settings, progress: Progress, *, output: Path) -> Profile:
+@contextmanager
+def ready_requests(
+    requests: Sequence[RecordRequest], settings: Settings, conversation: Conversation, progress: Progress
+) -> Generator[Sequence[RecordRequest], None, None]:
+    """``requests`` with the interpreter of each, made where it was missing, and kept while the block runs."""
+    systems = {request.system: describe(request.system) for request in requests}
+    kind = kind_of(requests[0].device)
+    with interpreters(systems, kind, settings.python, conversation, progress) as pythons:
+        yield [replace(request, python=pythons[request.system]) for request in requests]
+
+
+def record_system(
+    system: str,
+    settings: Settings,
+    progress: Progress,
+    *,
+    output: Path,
+    conversation: Conversation = SILENT,
+) -> Profile:
     """Run one system, measure it, and keep its profile at ``output``, which is reserved beforehand."""
     spec = parse_system(system)
     if isinstance(spec, RecordedProfile):
@@ -34,21 +55,26 @@ def record_system(system: str, settings: Settings, progress: Progress, *, output
             f"{spec.path} is a profile, recorded before", hint=f"look at it with: magneton show {spec.path}"
         )
     with reserve(output) as place:
-        (request,) = requests_for([spec], settings)
-        profile = record(request, plan_of(settings), progress)
+        profile = _run(requests_for([spec], settings)[0], settings, progress, conversation)
         save_into(place, profile)
     return profile
 
 
 def obtain_pair(
-    baseline: str, candidate: str, settings: Settings, progress: Progress, *, save: Path | None = None
+    baseline: str,
+    candidate: str,
+    settings: Settings,
+    progress: Progress,
+    *,
+    save: Path | None = None,
+    conversation: Conversation = SILENT,
 ) -> tuple[Profile, Profile]:
     """The profiles of both sides; with ``save``, kept in that folder as baseline.mgn and candidate.mgn."""
     sides = parse_system(baseline), parse_system(candidate)
     if save is None:
-        return _obtain(*sides, settings, progress)
+        return _obtain(*sides, settings, progress, conversation)
     with _folder(save) as places:
-        profiles = _obtain(*sides, settings, progress)
+        profiles = _obtain(*sides, settings, progress, conversation)
         for place, profile in zip(places, profiles, strict=True):
             save_into(place, profile)
     return profiles
@@ -82,24 +108,32 @@ def _folder(folder: Path) -> Generator[tuple[Output, Output], None, None]:
 
 
 def _obtain(
-    baseline: Side, candidate: Side, settings: Settings, progress: Progress
+    baseline: Side, candidate: Side, settings: Settings, progress: Progress, conversation: Conversation
 ) -> tuple[Profile, Profile]:
     match baseline, candidate:
         case SystemSpec(), SystemSpec():
-            one, other = requests_for([baseline, candidate], settings)
-            return record_pair(one, other, plan_of(settings), progress)
+            requests = requests_for([baseline, candidate], settings)
+            with ready_requests(requests, settings, conversation, progress) as (one, other):
+                return record_pair(one, other, plan_of(settings), progress)
         case RecordedProfile(), RecordedProfile():
             return load(baseline.path), load(candidate.path)
         case RecordedProfile(), SystemSpec():
             profile = load(baseline.path)
             request = _request_like(profile.origin, candidate, settings)
             check_origins(profile.origin, _expected(request, profile.origin))
-            return profile, record(request, plan_of(settings), progress)
+            return profile, _run(request, settings, progress, conversation)
         case SystemSpec(), RecordedProfile():
             profile = load(candidate.path)
             request = _request_like(profile.origin, baseline, settings)
             check_origins(_expected(request, profile.origin), profile.origin)
-            return record(request, plan_of(settings), progress), profile
+            return _run(request, settings, progress, conversation), profile
+
+
+def _run(
+    request: RecordRequest, settings: Settings, progress: Progress, conversation: Conversation
+) -> Profile:
+    with ready_requests([request], settings, conversation, progress) as (ready,):
+        return record(ready, plan_of(settings), progress)
 
 
 def _request_like(origin: Origin, spec: SystemSpec, settings: Settings) -> RecordRequest:

@@ -18,6 +18,8 @@ from magneton.workload import Phase
 CALLABLE = "callable"  # the system that ``path.py:function`` stands for
 PROFILE_SUFFIX = ".mgn"
 
+Kind = Literal["cpu", "cuda"]  # of a device
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionDescription:
@@ -30,10 +32,39 @@ class OptionDescription:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One act of an installation: packages that come, or packages that go."""
+
+    install: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+    with_dependencies: bool = True
+
+    def __post_init__(self) -> None:
+        if bool(self.install) == bool(self.remove):
+            raise ValueError("a step either installs something or removes something")
+        if self.remove and not self.with_dependencies:
+            raise ValueError("with_dependencies belongs to a step that installs")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """What to install for one kind of device."""
+    """What a system needs on one kind of device, and how an environment of its own is made.
+
+    ``requirements`` decide whether an interpreter will do. ``size_bytes`` is what an environment takes on the
+    disk, roughly. ``python`` says which versions can run it (">=3.10,<3.14"); ``note`` is for whoever is
+    asked whether to install.
+    """
 
     requirements: tuple[str, ...]
+    steps: tuple[Step, ...] = ()
+    size_bytes: int | None = None
+    python: str | None = None
+    package: str | None = None  # where it is not the system's own
+    note: str | None = None
+
+    def installation(self) -> tuple[Step, ...]:
+        """The steps in order; without any, what is required is installed."""
+        return self.steps or (Step(install=self.requirements),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +75,14 @@ class SystemDescription:
     package: str  # the distribution whose version is the system's
     frameworks: tuple[str, ...]
     phases: tuple[Phase, ...]
-    variants: Mapping[Literal["cpu", "cuda"], Variant]
+    variants: Mapping[Kind, Variant]
     options: Mapping[str, OptionDescription] = field(default_factory=dict[str, OptionDescription])
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     models: tuple[str, ...] = ()  # architectures it can run; empty: no list is kept
+
+    def package_on(self, kind: Kind) -> str:
+        """The distribution that is the system on this kind of device."""
+        return self.variants[kind].package or self.package
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ app.command(epilog=record.EPILOG)(record.record)
 app.command(epilog=match.EPILOG)(match.match)
 app.command()(recover.recover)
 app.command()(show.show)
-app.command()(systems.systems)
+app.add_typer(systems.app)
 app.command()(doctor.doctor)
 
 

@@ -6,6 +6,8 @@ from typing import get_args
 
 from magneton.cli.options import DTypeName
 from magneton.compare.model import KINDS, Comparison
+from magneton.configs import config_names
+from magneton.envs.interpreter import Named, named_interpreters
 from magneton.errors import EXIT_FINDING, EXIT_OK, EXIT_UNRESOLVED, MagnetonError
 from magneton.match.model import SideName
 from magneton.names import nearest, unknown
@@ -32,6 +34,11 @@ def listed(text: str | None) -> tuple[str, ...] | None:
 def dtype_named(choice: DTypeName | None) -> DType | None:
     """The command line's choice as a workload knows it."""
     return next((dtype for dtype in DTYPES if choice is not None and dtype == choice.value), None)
+
+
+def named_pythons(texts: Sequence[str] | None) -> Named:
+    """What ``--python`` names, each of which exists."""
+    return named_interpreters(texts or (), config_names("systems"))
 
 
 def failing(text: str | None) -> tuple[str, ...]:

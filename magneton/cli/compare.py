@@ -24,6 +24,7 @@ from magneton.cli.options import (
     ThreadsOption,
     TimeoutOption,
     TopOption,
+    YesOption,
 )
 
 EPILOG = """Examples:
@@ -89,6 +90,7 @@ def compare(
     ] = None,
     top: TopOption = 10,
     output_format: FormatOption = Format.TEXT,
+    yes: YesOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Show where two systems spend different energy on the same work.
@@ -96,7 +98,8 @@ def compare(
     Runs both in turns (or reads what was recorded before), aligns their operators by the values that
     flow, and prints what one side spends above the other, with the lines of code behind it.
     """
-    from magneton.cli.asked import dtype_named, exit_status, failing, listed
+    from magneton.cli.asked import dtype_named, exit_status, failing, listed, named_pythons
+    from magneton.cli.conversation import conversation_with_user
     from magneton.cli.progress import progress_bar
     from magneton.compare.model import Criteria
     from magneton.compare.profiles import compare_profiles
@@ -108,11 +111,12 @@ def compare(
     settings = Settings(
         model=model, scale=scale, phases=listed(phases), batch=batch, prompt_tokens=prompt_tokens,
         decode_steps=steps, dtype=dtype_named(dtype), seed=seed, meter=meter, device=device,
-        threads=threads, rounds=rounds, timeout_s=timeout, python=python,
+        threads=threads, rounds=rounds, timeout_s=timeout, python=named_pythons(python),
     )  # fmt: skip
     criteria = Criteria(threshold=threshold, min_share=min_share, tolerance=tolerance)
+    conversation = conversation_with_user(yes=yes)
     with progress_bar(quiet=quiet) as progress:
-        profiles = obtain_pair(baseline, candidate, settings, progress, save=save)
+        profiles = obtain_pair(baseline, candidate, settings, progress, save=save, conversation=conversation)
         comparison = compare_profiles(*profiles, criteria)
     print_result(comparison, output_format.value, top=top)
     raise typer.Exit(exit_status(comparison, fails))

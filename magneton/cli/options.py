@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
@@ -109,11 +108,14 @@ TimeoutOption = Annotated[
     typer.Option("--timeout", metavar="SECONDS", min=0.1, help="How long a system may stay silent."),
 ]
 PythonOption = Annotated[
-    Path | None,
+    list[str] | None,
     typer.Option(
-        "--python", metavar="PATH", help="Interpreter with the systems' packages.  [default: this one]"
+        "--python",
+        metavar="[NAME=]PATH",
+        help="Interpreter for all systems, or for one; repeatable.  [default: this one, or an environment]",
     ),
 ]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Agree to what would be asked.")]
 TopOption = Annotated[
     int, typer.Option("--top", metavar="N", min=1, help="Findings and table rows to print.")
 ]

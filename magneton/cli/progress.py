@@ -13,13 +13,17 @@ from magneton.report.escape import visible
 
 
 class Bar:
-    """Moves the only task of a rich progress display."""
+    """Moves the only task of a rich progress display, which shows once there is something to show.
+
+    Before that, the user may be asked something: a display would draw over the question.
+    """
 
     def __init__(self, display: Progress) -> None:
         self._display = display
         self._task = display.add_task("", total=None)
 
     def update(self, done: int, total: int, text: str) -> None:
+        self._display.start()  # again is harmless
         self._display.update(self._task, completed=done, total=total, description=visible(text))
 
 
@@ -35,5 +39,8 @@ def progress_bar(*, quiet: bool) -> Generator[ReportsProgress, None, None]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as display:
+    display = Progress(*columns, console=Console(stderr=True), transient=True)
+    try:
         yield Bar(display)
+    finally:
+        display.stop()

@@ -21,6 +21,7 @@ from magneton.cli.options import (
     StepsOption,
     ThreadsOption,
     TimeoutOption,
+    YesOption,
 )
 
 EPILOG = """Examples:
@@ -50,10 +51,12 @@ def record(
     rounds: RoundsOption = None,
     timeout: TimeoutOption = None,
     python: PythonOption = None,
+    yes: YesOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Run one system, measure it, and write one portable file for `compare` and `show`."""
-    from magneton.cli.asked import dtype_named, listed
+    from magneton.cli.asked import dtype_named, listed, named_pythons
+    from magneton.cli.conversation import conversation_with_user
     from magneton.cli.progress import progress_bar
     from magneton.settings import Settings
     from magneton.sides import record_system
@@ -61,8 +64,9 @@ def record(
     settings = Settings(
         model=model, scale=scale, phases=listed(phases), batch=batch, prompt_tokens=prompt_tokens,
         decode_steps=steps, dtype=dtype_named(dtype), seed=seed, meter=meter, device=device,
-        threads=threads, rounds=rounds, timeout_s=timeout, python=python,
+        threads=threads, rounds=rounds, timeout_s=timeout, python=named_pythons(python),
     )  # fmt: skip
+    conversation = conversation_with_user(yes=yes)
     with progress_bar(quiet=quiet) as progress:
-        record_system(system, settings, progress, output=output)
+        record_system(system, settings, progress, output=output, conversation=conversation)
     typer.echo(f"wrote {output}", err=True)

@@ -5,6 +5,7 @@ from typing import Literal
 
 from magneton.compare.model import Comparison
 from magneton.doctor import Diagnosis
+from magneton.envs.listed import ListedSystems, RemovedEnvironments, ShownSystem
 from magneton.report.console import console_for
 from magneton.report.doctor import doctor_json, print_doctor
 from magneton.report.explained import Explained
@@ -14,10 +15,26 @@ from magneton.report.matching import MatchingSummary
 from magneton.report.matching_text import matching_json, print_matching
 from magneton.report.profile import print_profile, profile_json
 from magneton.report.summary import ProfileSummary
-from magneton.report.systems import ListedSystems, print_systems, systems_json
+from magneton.report.systems import (
+    print_removed,
+    print_system,
+    print_systems,
+    removed_json,
+    system_json,
+    systems_json,
+)
 from magneton.report.text import print_comparison
 
-Result = Comparison | MatchingSummary | Explained | ProfileSummary | ListedSystems | Diagnosis
+Result = (
+    Comparison
+    | MatchingSummary
+    | Explained
+    | ProfileSummary
+    | ListedSystems
+    | ShownSystem
+    | RemovedEnvironments
+    | Diagnosis
+)
 
 
 def print_result(result: Result, format: Literal["text", "json"], *, top: int = 10) -> None:
@@ -37,6 +54,10 @@ def print_result(result: Result, format: Literal["text", "json"], *, top: int = 
             print_profile(result, console, top=top)
         case ListedSystems():
             print_systems(result, console)
+        case ShownSystem():
+            print_system(result, console)
+        case RemovedEnvironments():
+            print_removed(result, console)
         case Diagnosis():
             print_doctor(result, console)
 
@@ -53,5 +74,9 @@ def as_json(result: Result) -> str:
             return profile_json(result)
         case ListedSystems():
             return systems_json(result)
+        case ShownSystem():
+            return system_json(result)
+        case RemovedEnvironments():
+            return removed_json(result)
         case Diagnosis():
             return doctor_json(result)

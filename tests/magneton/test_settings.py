@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 from profiles import an_origin
 
+from magneton.envs.interpreter import Named
 from magneton.errors import MagnetonError
 from magneton.profile.origin import MeterInfo
 from magneton.quantity import Provenance
@@ -68,4 +69,4 @@ def test_a_plan_has_the_rounds_and_the_patience_asked_for() -> None:
 
     assert (plan.rounds, plan.replay_rounds, plan.in_place_rounds) == (3, 3, 7)
     assert plan.timeouts.trace_s == plan.timeouts.prepare_s == 9.0
-    assert plan_of(Settings()) == plan_of(Settings(python=Path("python")))
+    assert plan_of(Settings()) == plan_of(Settings(python=Named(for_all=Path("python"))))
