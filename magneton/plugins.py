@@ -21,6 +21,8 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "transformers": "magneton.systems.transformers:TransformersSystem",
         "torch": "magneton.systems.plain_torch:PlainTorchSystem",
         "callable": "magneton.systems.callable:CallableSystem",
+        "vllm": "magneton.systems.vllm.system:VllmSystem",
+        "sglang": "magneton.systems.sglang.system:SglangSystem",
     },
     METERS: {
         "modelled": "magneton.meters.modelled:ModelledMeter",

@@ -10,6 +10,8 @@ PREFILL: Phase = "prefill"
 DECODE: Phase = "decode"
 CALL: Phase = "call"  # the one phase of a user's callable
 
+Continuation = tuple[tuple[int, ...], ...]  # what decode steps are fed, [decode_steps][batch]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
@@ -17,8 +19,9 @@ class Workload:
 
     A *step* of phase prefill is one forward over all prompts. A step of phase decode is
     ``decode_steps`` consecutive forwards of one token per prompt, starting from the cache that the
-    prefill left; every repetition starts from that same cache. Token ids are given, not generated,
-    so both sides do the same work even where two logits tie. A user's callable has the one phase
+    prefill left; every repetition starts from that same cache. Prompts are drawn from ``seed``. What decode
+    steps are fed is the likeliest token of the side that is loaded first, and given to the other side: both
+    do the same work even where two logits tie. A user's callable has the one phase
     ``call``, whose step is one call, and uses ``seed`` only.
     """
 

@@ -49,10 +49,12 @@ class Recording:
         started_s = time.monotonic()
         session = uuid.uuid4().hex if len(self._sides) > 1 else ""
         self._total = len(self._sides)
+        continuation = None
         for side in self._sides:
             self._setting_up = side
             self._begin(f"loading {side.label}")
-            side.prepare(session=session, started_s=started_s)
+            side.prepare(session=session, started_s=started_s, continuation=continuation)
+            continuation = continuation or side.continuation
         self._total += self._stretches()
         self._each_phase("tracing", Side.trace)
         if not self._counts_only():

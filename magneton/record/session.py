@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from magneton.errors import Interrupted, MagnetonError, WorkerFailed, WorkerOutOfMemory
+from magneton.profile.continuation import continuation_of
 from magneton.profile.model import Doubt, Profile
 from magneton.record.assemble import read_journal
 from magneton.record.plan import RecordPlan
@@ -66,7 +67,8 @@ def _measure_apart(
     first = Recording(plan, progress, folder)
     (baseline,) = _measure({BASELINE: requests[BASELINE]}, first)
     second = Recording(plan, progress, folder, earlier=first.journals())
-    (candidate,) = _measure({CANDIDATE: requests[CANDIDATE]}, second)
+    request = replace(requests[CANDIDATE], continuation=continuation_of(baseline))
+    (candidate,) = _measure({CANDIDATE: request}, second)
     return _recorded_apart(baseline), _recorded_apart(candidate)
 
 

@@ -23,7 +23,7 @@ from magneton.worker.protocol import (
     TimelineBlock,
     Trace,
 )
-from magneton.workload import Phase
+from magneton.workload import Continuation, Phase
 
 NOT_KEPT = 0  # the round of a block that is not kept
 
@@ -58,7 +58,8 @@ class Side:
         """No process of this side is left afterwards."""
         self._client.close()
 
-    def prepare(self, *, session: str, started_s: float) -> None:
+    def prepare(self, *, session: str, started_s: float, continuation: Continuation | None = None) -> None:
+        """Load the system; its decode steps are fed ``continuation`` where the request does not say."""
         request = self._request
         command = Prepare(
             system=request.system,
@@ -74,12 +75,18 @@ class Side:
             session=session,
             journal=self.journal,
             started_s=started_s,
+            continuation=request.continuation or continuation,
         )
         self._prepared = self._client.ask(command, Prepared, timeout_s=self._plan.timeouts.prepare_s)
 
     @property
     def phases(self) -> tuple[Phase, ...]:
         return self._prepared.phases
+
+    @property
+    def continuation(self) -> Continuation | None:
+        """What decode steps are fed."""
+        return self._prepared.continuation
 
     @property
     def shortest_window_s(self) -> float:

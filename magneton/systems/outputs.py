@@ -57,8 +57,13 @@ def project(array: Array) -> NDArray[np.float64]:
 
 def _logits(output: Any) -> Array:
     if isinstance(output, Sequence):
-        return np.stack([_array(each[..., -1, :]) for each in cast(Sequence[Any], output)])
-    return _array(output[..., -1, :])
+        return np.stack([_array(_last_position(each)) for each in cast(Sequence[Any], output)])
+    return _array(_last_position(output))
+
+
+def _last_position(logits: Any) -> Any:
+    """Of [batch, positions, vocab]; engines give [batch, vocab], those of the last positions."""
+    return logits if logits.ndim == 2 else logits[..., -1, :]
 
 
 def _array(output: Any) -> Array:

@@ -10,12 +10,13 @@ from torch import nn
 from magneton.errors import MagnetonError
 from magneton.models.model import read_model_config
 from magneton.models.reference.cache import KeyValueCache, Room
+from magneton.models.tokens import check_continuation, prompt_ids
 from magneton.names import unknown
 from magneton.system import complete_options
 from magneton.systems.running import Facts, Setup
-from magneton.systems.tokens import TokenTensors, token_tensors
+from magneton.systems.tokens import TokenTensors, greedy_continuation, token_tensors
 from magneton.systems.torch_setting import found_flags, found_versions, use_device, use_threads
-from magneton.workload import DECODE, PREFILL, Phase
+from magneton.workload import DECODE, PREFILL, Continuation, Phase
 
 NAME = "torch"
 MODULES = {
@@ -51,17 +52,23 @@ class PlainTorchSystem:
                 setup.model_folder, config, room, all_logits=options["logits"] == "all"
             )
         self._caches = tuple(part for part in self._model.modules() if isinstance(part, KeyValueCache))
-        self._tokens: TokenTensors = token_tensors(workload, config["vocab_size"], setup.device)
+        prompt = torch.from_numpy(prompt_ids(workload, config["vocab_size"])).to(setup.device)
         self._prompt_tokens = workload.prompt_tokens
         self._phases = workload.phases
+        if setup.continuation is not None:
+            check_continuation(setup.continuation, workload, config["vocab_size"])
+        self._tokens: TokenTensors = token_tensors(prompt, ())
         self.rewind(PREFILL)
-        self.step(PREFILL)
+        continuation = setup.continuation or self._greedy(workload.decode_steps)
+        self._tokens = token_tensors(prompt, continuation)
+        self._fed = torch.tensor(continuation)
         return Facts(
             versions=found_versions(("safetensors",)),
             grad_mode="no_grad",
             mode="eager",
             dataflow_mode="eager",
             flags={**found_flags(), "config.dtype": workload.dtype, "config.use_cache": "True"},
+            continuation=continuation,
         )
 
     def phases(self) -> tuple[Phase, ...]:
@@ -82,11 +89,15 @@ class PlainTorchSystem:
                 self._filled = True
                 return {"logits": logits}
             starts = range(self._prompt_tokens, self._prompt_tokens + len(self._tokens.decode))
-            return {
-                "logits": tuple(
-                    self._model(ids, start) for ids, start in zip(self._tokens.decode, starts, strict=True)
-                )
-            }
+            decode = zip(self._tokens.decode, starts, strict=True)
+            return {"logits": tuple(self._model(ids, start) for ids, start in decode), "fed": self._fed}
 
     def roots(self) -> Mapping[str, Any]:
         return {"": self._model, "input": self._tokens.named()}
+
+    def _greedy(self, steps: int) -> Continuation:
+        logits = self.step(PREFILL)["logits"]
+        with torch.no_grad():
+            return greedy_continuation(
+                logits, lambda ids, step: self._model(ids, self._prompt_tokens + step), steps
+            )

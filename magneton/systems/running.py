@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from magneton.profile.origin import Mode
-from magneton.workload import Phase, Workload
+from magneton.workload import Continuation, Phase, Workload
+
+GradMode = Literal["inference", "no_grad", "grad"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +20,7 @@ class Setup:
     workload: Workload
     device: str  # "cpu", "cuda:0"
     threads: int
+    continuation: Continuation | None = None  # what decode is to be fed; None: the likeliest tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,10 +28,11 @@ class Facts:
     """What only the loaded system knows; it goes into the profile's ``Origin``."""
 
     versions: Mapping[str, str]
-    grad_mode: Literal["inference", "no_grad", "grad"]
+    grad_mode: GradMode
     mode: Mode
     dataflow_mode: Mode
     flags: Mapping[str, str]
+    continuation: Continuation | None = None  # what decode is fed; None where nothing is decoded
 
 
 class RunningSystem(Protocol):

@@ -8,8 +8,16 @@ import torch
 
 from magneton.errors import MagnetonError
 from magneton.system import installed_version
+from magneton.systems.running import GradMode
 
 ENVIRONMENT_PREFIXES = ("OMP_", "MKL_", "KMP_", "GOMP_", "TORCH_", "PYTORCH_", "CUBLAS_", "NVIDIA_TF32")
+
+
+def grad_mode() -> GradMode:
+    """The grad mode that this thread is in."""
+    if torch.is_inference_mode_enabled():
+        return "inference"
+    return "grad" if torch.is_grad_enabled() else "no_grad"
 
 
 def use_threads(threads: int) -> None:

@@ -11,11 +11,12 @@ from typing import Any, Literal
 import torch
 
 from magneton.errors import MagnetonError
+from magneton.models.tokens import check_continuation, prompt_ids
 from magneton.system import complete_options, describe
 from magneton.systems.running import Facts, Setup
-from magneton.systems.tokens import TokenTensors, token_tensors
+from magneton.systems.tokens import TokenTensors, greedy_continuation, token_tensors
 from magneton.systems.torch_setting import found_flags, found_versions, use_device, use_threads
-from magneton.workload import DECODE, PREFILL, Phase
+from magneton.workload import DECODE, PREFILL, Continuation, Phase
 
 NAME = "transformers"
 CONFIG_FLAGS = ("_attn_implementation", "use_cache", "dtype", "quantization_config")
@@ -66,11 +67,17 @@ class TransformersSystem:
             {"logits_to_keep": int(options["logits_to_keep"])} if "logits_to_keep" in accepted else {}
         )
         vocab_size = self._model.config.get_text_config().vocab_size
-        self._tokens: TokenTensors = token_tensors(setup.workload, vocab_size, setup.device)
+        prompt = torch.from_numpy(prompt_ids(setup.workload, vocab_size)).to(setup.device)
         self._phases = setup.workload.phases
+        if setup.continuation is not None:
+            check_continuation(setup.continuation, setup.workload, vocab_size)
         self.rewind(PREFILL)
-        self.step(PREFILL)
+        with torch.no_grad():
+            logits = self._forward(prompt)
         self._after_prefill: tuple[Any, ...] = tuple(self._cache.layers)
+        self._continuation = setup.continuation or self._greedy(logits, setup.workload.decode_steps)
+        self._tokens: TokenTensors = token_tensors(prompt, self._continuation)
+        self._fed = torch.tensor(self._continuation)
         return self._facts()
 
     def phases(self) -> tuple[Phase, ...]:
@@ -85,7 +92,8 @@ class TransformersSystem:
         with torch.no_grad():
             if phase == PREFILL:
                 return {"logits": self._forward(self._tokens.prompt)}
-            return {"logits": tuple(self._forward(ids) for ids in self._tokens.decode)}
+            logits = tuple(self._forward(ids) for ids in self._tokens.decode)
+        return {"logits": logits, "fed": self._fed}
 
     def roots(self) -> Mapping[str, Any]:
         cached = {
@@ -95,6 +103,11 @@ class TransformersSystem:
             if (tensor := getattr(layer, name, None)) is not None
         }
         return {"": self._model, "input": {**self._tokens.named(), **cached}}
+
+    def _greedy(self, logits: torch.Tensor, steps: int) -> Continuation:
+        self.rewind(DECODE)
+        with torch.no_grad():
+            return greedy_continuation(logits, lambda ids, _step: self._forward(ids), steps)
 
     def _forward(self, ids: torch.Tensor) -> torch.Tensor:
         keywords = {self._cache_keyword: self._cache, "use_cache": True, **self._keywords}
@@ -113,6 +126,7 @@ class TransformersSystem:
             mode="eager",
             dataflow_mode="eager",
             flags={**found_flags(), **flags},
+            continuation=self._continuation,
         )
 
 

@@ -22,6 +22,7 @@ from magneton.worker.choose import open_system, open_tracer, synchroniser
 from magneton.worker.family import busy_cores
 from magneton.worker.machine import device_name, driver_version
 from magneton.worker.protocol import Pause, Paused, Prepare, Replay, RunBlock, TimelineBlock, Trace
+from magneton.workload import Continuation
 
 IDLE_CORES = 0.1  # a watching thread may wake up now and then
 LOOK_S = 0.05
@@ -37,6 +38,7 @@ class Loaded:
     journal: Journal
     synchronise: Callable[[], None]
     started_s: float
+    continuation: Continuation | None
 
     def trace(self, command: Trace) -> None:
         self.tracer.trace(self.system, command.phase, self.journal)
@@ -103,6 +105,7 @@ def prepare(command: Prepare) -> Loaded:
         journal=Journal(command.journal),
         synchronise=synchroniser(system.framework),
         started_s=command.started_s,
+        continuation=facts.continuation,
     )
     loaded.journal.write_origin(_origin(command, facts, loaded.meter))
     return loaded
@@ -115,6 +118,7 @@ def _load(command: Prepare) -> tuple[RunningSystem, Facts]:
         workload=command.workload,
         device=command.device,
         threads=command.threads,
+        continuation=command.continuation,
     )
     try:
         system = open_system(command.system)

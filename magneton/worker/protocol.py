@@ -20,7 +20,7 @@ from typing import Any, Literal, cast
 from magneton.profile.model import BlockReading
 from magneton.profile.origin import MeterInfo
 from magneton.record.codec import CodecError, encode, reader
-from magneton.workload import Phase, Workload
+from magneton.workload import Continuation, Phase, Workload
 
 PROTOCOL_VERSION = 1
 MAX_MESSAGE_BYTES = 1 << 20
@@ -49,6 +49,7 @@ class Prepare:
     session: str
     journal: Path
     started_s: float  # the recording's start on the clock that all processes share (time.monotonic)
+    continuation: Continuation | None = None  # what decode steps are to be fed; None: the system chooses
 
     @property
     def doing(self) -> str:
@@ -123,6 +124,7 @@ class Prepared:
     phases: tuple[Phase, ...]
     meter: MeterInfo
     shortest_window_s: float
+    continuation: Continuation | None = None  # what decode steps are fed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -62,6 +62,7 @@ class Desk:
                 phases=tuple(self._loaded.system.phases()),
                 meter=self._loaded.meter.info(),
                 shortest_window_s=self._loaded.meter.shortest_window_s,
+                continuation=self._loaded.continuation,
             )
         if self._loaded is None:
             raise ProtocolError(f"{type(command).__name__} before Prepare")

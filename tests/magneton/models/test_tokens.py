@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from magneton.errors import MagnetonError
-from magneton.models.tokens import token_ids
-from magneton.workload import Workload
+from magneton.models.tokens import check_continuation, first_differing, prompt_ids
+from magneton.workload import Continuation, Workload
 
 workloads = st.builds(
     Workload,
@@ -18,33 +18,49 @@ workloads = st.builds(
 
 @given(workloads, st.integers(6, 50_000))
 def test_shapes_range_and_rows(workload: Workload, vocab_size: int):
-    prompt, decode = token_ids(workload, vocab_size)
+    prompt = prompt_ids(workload, vocab_size)
     assert prompt.shape == (workload.batch, workload.prompt_tokens)
-    assert decode.shape == (workload.decode_steps, workload.batch)
-    assert prompt.dtype == decode.dtype == np.int64
-    everything = np.concatenate([prompt.reshape(-1), decode.reshape(-1)])
-    assert everything.min() >= 0
-    assert everything.max() < vocab_size
+    assert prompt.dtype == np.int64
+    assert prompt.min() >= 0
+    assert prompt.max() < vocab_size
     assert np.unique(prompt, axis=0).shape[0] == workload.batch
 
 
 def test_special_tokens_are_left_out():
-    prompt, decode = token_ids(Workload(batch=4, prompt_tokens=500), 20)
-    assert min(prompt.min(), decode.min()) == 3
+    assert prompt_ids(Workload(batch=4, prompt_tokens=500), 20).min() == 3
 
 
 def test_ids_are_the_same_in_every_interpreter():
     """Written down: another NumPy on the other side must not draw other ids."""
-    prompt, decode = token_ids(Workload(batch=2, prompt_tokens=3, decode_steps=2, seed=7), 1024)
-    assert prompt.tolist() == [[794, 24, 628], [795, 534, 64]]
-    assert decode.tolist() == [[405, 648], [191, 908]]
+    prompt = prompt_ids(Workload(batch=2, prompt_tokens=3, decode_steps=2, seed=7), 1024)
+    assert prompt.tolist() == [[794, 24, 628], [795, 191, 309]]
 
 
 def test_the_seed_matters():
-    one, other = (token_ids(Workload(seed=seed), 1024)[0] for seed in (0, 1))
+    one, other = (prompt_ids(Workload(seed=seed), 1024) for seed in (0, 1))
     assert not np.array_equal(one, other)
 
 
 def test_more_prompts_than_tokens_are_refused():
     with pytest.raises(MagnetonError, match="a batch of 8 different prompts"):
-        token_ids(Workload(batch=8), 5)
+        prompt_ids(Workload(batch=8), 5)
+
+
+@pytest.mark.parametrize(
+    "given_tokens",
+    [((1, 2),), ((1, 2), (3,)), ((1, 2), (3, 10)), ((1, 2), (3, -1)), ((1, 2), (3, 4), (5, 6))],
+    ids=["too few steps", "a row too short", "no such token", "negative", "too many steps"],
+)
+def test_tokens_that_do_not_fit_are_refused(given_tokens: Continuation):
+    with pytest.raises(MagnetonError, match="do not fit 2 steps of 2 prompts and a vocabulary of 10"):
+        check_continuation(given_tokens, Workload(batch=2, decode_steps=2), 10)
+
+
+def test_tokens_that_fit_pass():
+    check_continuation(((1, 2), (3, 9)), Workload(batch=2, decode_steps=2), 10)
+
+
+def test_of_each_prompt_the_first_token_that_differs_is_named():
+    chosen, wanted = ((1, 2), (3, 4), (5, 6)), ((1, 7), (8, 9), (0, 6))
+    assert list(first_differing(chosen, wanted)) == [(0, 1, 8), (1, 0, 7)]
+    assert not list(first_differing(chosen, chosen))

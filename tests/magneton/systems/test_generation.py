@@ -15,10 +15,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from magneton.errors import MagnetonError
 from magneton.models.model import read_model_config
+from magneton.models.tokens import prompt_ids
 from magneton.plugins import SYSTEMS, load_plugin
 from magneton.systems.outputs import Array, finish_outputs
 from magneton.systems.running import Facts, RunningSystem, Setup
-from magneton.workload import DECODE, PREFILL, DType, Phase, Workload
+from magneton.workload import DECODE, PREFILL, Continuation, DType, Phase, Workload
 
 needs_transformers = pytest.mark.skipif(
     find_spec("transformers") is None, reason="transformers is not installed"
@@ -46,12 +47,18 @@ def load(
     workload: Workload = WORKLOAD,
     options: Mapping[str, str] | None = None,
     device: str = "cpu",
+    continuation: Continuation | None = None,
 ) -> tuple[RunningSystem, Facts]:
     system: RunningSystem = load_plugin(SYSTEMS, name)()
-    facts = system.load(
-        Setup(options=options or {}, model_folder=folder, workload=workload, device=device, threads=1)
+    setup = Setup(
+        options=options or {},
+        model_folder=folder,
+        workload=workload,
+        device=device,
+        threads=1,
+        continuation=continuation,
     )
-    return system, facts
+    return system, system.load(setup)
 
 
 def run(system: RunningSystem, phase: Phase) -> Mapping[str, Array]:
@@ -75,7 +82,8 @@ def test_outputs_have_the_declared_shapes(name: str, folder: Path):
     system, _ = load(name, folder)
     prefill, decode = run(system, PREFILL), run(system, DECODE)
     assert {key: array.shape for key, array in prefill.items()} == {"logits": (2, 1024), "tokens": (2,)}
-    assert {key: array.shape for key, array in decode.items()} == {"logits": (3, 2, 1024), "tokens": (3, 2)}
+    shapes = {key: array.shape for key, array in decode.items()}
+    assert shapes == {"logits": (3, 2, 1024), "tokens": (3, 2), "fed": (3, 2)}
     assert prefill["logits"].dtype == np.float32
 
 
@@ -122,10 +130,35 @@ def test_a_repeated_step_is_the_same_work(name: str, phase: Phase, folder: Path)
 def test_decoding_continues_the_prompt(name: str, tmp_path: Path):
     """Its last logits are those of a prefill over prompt and decoded tokens together."""
     folder = tiny_model("llama", tmp_path)
-    short, _ = load(name, folder, workload=Workload(prompt_tokens=12, decode_steps=3))
-    long, _ = load(name, folder, workload=Workload(prompt_tokens=15, decode_steps=0, phases=(PREFILL,)))
+    longer = Workload(prompt_tokens=15, decode_steps=0, phases=(PREFILL,))
+    rest = tuple((token,) for token in prompt_ids(longer, 1024)[0, 12:].tolist())
+    short, _ = load(name, folder, workload=Workload(prompt_tokens=12, decode_steps=3), continuation=rest)
+    long, _ = load(name, folder, workload=longer)
     decoded, whole = run(short, DECODE)["logits"][-1], run(long, PREFILL)["logits"]
     np.testing.assert_allclose(decoded, whole, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_decoding_is_fed_the_likeliest_tokens(name: str, folder: Path):
+    system, facts = load(name, folder)
+    prefill, decode = run(system, PREFILL), run(system, DECODE)
+    chosen = np.concatenate([prefill["tokens"][None], decode["tokens"][:-1]])
+    np.testing.assert_array_equal(decode["fed"], chosen)
+    assert facts.continuation == tuple(map(tuple, chosen.tolist()))
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_decoding_is_fed_what_is_given(name: str, folder: Path):
+    given = ((5, 6), (7, 8), (9, 10))
+    system, facts = load(name, folder, continuation=given)
+    np.testing.assert_array_equal(run(system, DECODE)["fed"], given)
+    assert facts.continuation == given
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_tokens_that_the_model_does_not_know_are_refused(name: str, folder: Path):
+    with pytest.raises(MagnetonError, match="do not fit"):
+        load(name, folder, continuation=((5, 6), (7, 8), (9, 1024)))
 
 
 @pytest.mark.parametrize("name", BOTH)

@@ -1,0 +1,1 @@
+"""SGLang: its scheduler, what it is given, and how it is imported."""

@@ -1,0 +1,62 @@
+"""From a workload and options to the arguments of SGLang's server, and its settings as flags."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from magneton.systems.running import Setup
+
+UNUSED_TOKENS = 2  # of a request: one that the last step chooses, one so that no step is a request's last
+SPARE_TOKENS = 64  # SGLang keeps a page for padding, and admits nothing that would fill the pool
+ON_CPU = {"attention_backend": "torch_native", "sampling_backend": "pytorch", "grammar_backend": "none"}
+FLAGS = (
+    "attention_backend",
+    "sampling_backend",
+    "disable_cuda_graph",
+    "disable_radix_cache",
+    "disable_overlap_schedule",
+    "chunked_prefill_size",
+    "kv_cache_dtype",
+    "page_size",
+    "quantization",
+    "enable_torch_compile",
+)
+
+
+def server_arguments(setup: Setup, options: Mapping[str, str]) -> dict[str, Any]:
+    """What ``ServerArgs`` is given.
+
+    The pool of keys and values holds what the workload needs and little more: a larger one costs nothing in
+    a step, and would have to be looked at whole.
+    """
+    workload = setup.workload
+    on_cpu = setup.device == "cpu"
+    positions = workload.prompt_tokens + workload.decode_steps + UNUSED_TOKENS
+    arguments: dict[str, Any] = {
+        "model_path": str(setup.model_folder),
+        "device": setup.device.partition(":")[0],
+        "dtype": workload.dtype,
+        "max_total_tokens": workload.batch * positions + SPARE_TOKENS,
+        "max_running_requests": workload.batch,
+        "disable_cuda_graph": on_cpu or options["disable_cuda_graph"] == "true",
+        "disable_radix_cache": options["disable_radix_cache"] == "true",
+        "disable_overlap_schedule": True,  # a step has to end before the next one begins
+        "log_level": "error",
+        **(ON_CPU if on_cpu else {}),
+    }
+    for name in ("attention_backend", "quantization", "kv_cache_dtype"):
+        if options[name]:
+            arguments[name] = options[name]
+    if options["page_size"]:
+        arguments["page_size"] = int(options["page_size"])
+    if workload.batch * workload.prompt_tokens > 2048:
+        arguments["chunked_prefill_size"] = -1  # the prefill is one step
+    return arguments
+
+
+def server_flags(arguments: Any) -> Mapping[str, str]:
+    """The settings that decide what runs, as SGLang settled them."""
+    return {
+        f"server.{name}": str(value)
+        for name in FLAGS
+        if (value := getattr(arguments, name, None)) is not None
+    }

@@ -1,0 +1,1 @@
+"""vLLM: its engine, what it is given, and tokens that it is held to."""
