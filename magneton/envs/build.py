@@ -12,25 +12,29 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from packaging.version import Version
+
 from magneton.envs.causes import cause_of
-from magneton.envs.downloads import keep, use_leftovers
+from magneton.envs.downloads import discard_broken, keep, use_leftovers
 from magneton.envs.interpreter import check_python, lacking, requirements, versions_in
 from magneton.envs.place import MARKER, MARKER_SCHEMA, Environment
 from magneton.envs.running import run_module
 from magneton.errors import Interrupted, MagnetonError
 from magneton.record.progress import Progress
-from magneton.system import Step
+from magneton.system import Step, installed_version
 from magneton.worker.failure import ending
 from magneton.worker.log import escaped, log_tail
 
+CAN_INSTALL_ELSEWHERE = Version("22.3")
 ROOM_PER_SIZE = 1.5  # what is downloaded lies beside what is installed for a while
 LARGEST_SAID_BYTES = 1 << 20
 DOING = re.compile(r"\s*(Collecting|Downloading|Processing|Using cached|Building wheel for|Installing)\b(.*)")
-DOING_CHARACTERS = 60
+DOING_CHARACTERS = 44
 
 
 def check_possible(environment: Environment) -> None:
@@ -43,15 +47,31 @@ def check_possible(environment: Environment) -> None:
     _check_room(environment)
 
 
-def build(environment: Environment, lock: int, progress: Progress) -> None:
-    """Make it, from scratch but for what earlier attempts have downloaded. The caller holds ``lock``."""
+def has_pip() -> bool:
+    """Whether this interpreter's pip can install into another one."""
+    found = installed_version("pip")
+    return found is not None and Version(found) >= CAN_INSTALL_ELSEWHERE
+
+
+def build(environment: Environment, lock: int, progress: Progress, *, lend_pip: bool | None = None) -> None:
+    """Make it, from scratch but for what earlier attempts have downloaded. The caller holds ``lock``.
+
+    ``lend_pip``: work with this interpreter's pip, if not given, where it has one; it takes seconds to
+    install another.
+    """
     check_possible(environment)
     finished = False
     try:
         shutil.rmtree(environment.folder, ignore_errors=True)
         environment.log.unlink(missing_ok=True)
         resumed = use_leftovers(environment.temporary, environment.downloads)
-        Building(environment=environment, lock=lock, progress=progress, resumed=resumed).run()
+        Building(
+            environment=environment,
+            lock=lock,
+            progress=progress,
+            resumed=resumed,
+            lends_pip=has_pip() if lend_pip is None else lend_pip,
+        ).run()
         finished = True
     except KeyboardInterrupt:
         raise Interrupted(
@@ -64,9 +84,17 @@ def build(environment: Environment, lock: int, progress: Progress) -> None:
             hint="make room there, or set MAGNETON_CACHE to a folder you can write",
         ) from error
     finally:
-        keep(environment.temporary, environment.downloads)
-        for folder in (environment.temporary, environment.downloads if finished else environment.folder):
-            shutil.rmtree(folder, ignore_errors=True)
+        _clean_up(environment, finished)
+
+
+def _clean_up(environment: Environment, finished: bool) -> None:
+    """Leave the environment if it is finished, else the downloads that are whole."""
+    if not finished:
+        with suppress(OSError):
+            keep(environment.temporary, environment.downloads)
+            discard_broken(environment.downloads, thorough=False)
+    for folder in (environment.temporary, environment.downloads if finished else environment.folder):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,26 +105,35 @@ class Building:
     lock: int
     progress: Progress
     resumed: bool
+    lends_pip: bool
 
     def run(self) -> None:
         steps = self.environment.variant.installation()
         self._tell(0, "making a virtual environment")
-        self._module(Path(sys.executable), ("venv", str(self.environment.folder)), 0)
+        bare = ["--without-pip"] if self.lends_pip else []
+        self._module(Path(sys.executable), ("venv", *bare, str(self.environment.folder)), 0)
         for number, step in enumerate(steps, start=1):
             self._tell(number, "asking pip")
-            self._module(self.environment.python, self._pip(step), number)
+            self._pip(self._asked(step), number)
         self._tell(len(steps) + 1, "checking")
         self._mark(self._checked())
 
-    def _pip(self, step: Step) -> tuple[str, ...]:
+    def _asked(self, step: Step) -> tuple[str, ...]:
         if step.remove:
-            return ("pip", "uninstall", "--yes", *step.remove)
+            return ("uninstall", "--yes", *step.remove)
         flags = ["--no-compile", "--no-warn-script-location"]
         if not step.with_dependencies:
             flags.append("--no-deps")
         if self.resumed:
             flags += ["--find-links", str(self.environment.downloads)]
-        return ("pip", "install", *flags, *step.install)
+        return ("install", *flags, *step.install)
+
+    def _pip(self, asked: tuple[str, ...], number: int) -> None:
+        python = self.environment.python
+        if self.lends_pip:
+            self._module(Path(sys.executable), ("pip", "--python", str(python), *asked), number)
+        else:
+            self._module(python, ("pip", *asked), number)
 
     def _module(self, python: Path, arguments: tuple[str, ...], number: int) -> None:
         environment = self.environment
@@ -109,8 +146,12 @@ class Building:
             heard=lambda line: self._heard(line, number),
             looked=self._keep,
         )
-        if status != 0:
-            raise failed(environment, ending(status)[0])
+        if status < 0:
+            raise failed(environment, f"{arguments[0]} {ending(status)[0]}", cause=None)
+        if status > 0:
+            raise failed(
+                environment, f"{arguments[0]} {ending(status)[0]}", cause=cause_of(_said(environment.log))
+            )
 
     def _keep(self) -> None:
         keep(self.environment.temporary, self.environment.downloads)
@@ -133,7 +174,7 @@ class Building:
         if environment.package not in found:
             missing = (environment.package, *missing)
         if missing:
-            raise failed(environment, f"did all that was asked, and yet {', '.join(missing)} is missing")
+            raise failed(environment, f"after all steps it lacks {', '.join(missing)}", cause=None)
         return found
 
     def _mark(self, versions: Mapping[str, str]) -> None:
@@ -152,15 +193,13 @@ class Building:
         aside.rename(folder / MARKER)
 
 
-def failed(environment: Environment, ended: str) -> MagnetonError:
+def failed(environment: Environment, what: str, *, cause: tuple[str, str] | None) -> MagnetonError:
     """What pip's words amount to, with their end and their place."""
-    said = _said(environment.log)
-    cause = cause_of(said)
     log = f"the end of pip's log:\n{log_tail(environment.log)}\nthe whole log: {environment.log}"
     if cause is None:
-        return MagnetonError(f"cannot install {environment.system}: pip {ended}", hint=log)
-    what, advice = cause
-    return MagnetonError(f"cannot install {environment.system}: {escaped(what)}", hint=f"{advice}\n{log}")
+        return MagnetonError(f"cannot install {environment.system}: {what}", hint=log)
+    why, advice = cause
+    return MagnetonError(f"cannot install {environment.system}: {escaped(why)}", hint=f"{advice}\n{log}")
 
 
 def _said(log: Path) -> str:

@@ -31,7 +31,7 @@ CAUSES = (
             r"NewConnectionError|Temporary failure in name resolution|Name or service not known"
             r"|Network is unreachable|Max retries exceeded|ConnectTimeoutError|ReadTimeoutError|ProxyError"
             r"|Connection(?: was|) (?:reset|aborted|refused|broken)|IncompleteRead|SSLError"
-            r"|incomplete-download|Retrying \(Retry\("
+            r"|incomplete-download"
         ),
         what="the package index cannot be reached",
         hint="check the network and pip's settings (pip config list): index, proxy, certificates",
@@ -42,7 +42,11 @@ CAUSES = (
         hint="pip config list shows which index; put the credentials into its address or into .netrc",
     ),
     Cause(
-        pattern=re.compile(r"requires a different Python|Requires-Python"),
+        pattern=re.compile(
+            r"Package '([^']+)' requires a different Python"
+            r"|require a different python version:[^\n]*?\b(?P<version>[\w.]+) Requires-Python"
+            r"(?s:.*)No matching distribution found for [\w.-]+==(?P=version)\s"
+        ),
         what="a package does not support this version of Python",
         hint="run magneton in a Python that it supports, or name an interpreter with --python",
     ),
@@ -51,6 +55,11 @@ CAUSES = (
         what="no index that pip knows offers {0}",
         hint="CPU builds of PyTorch lie in an index of their own: name it in PIP_EXTRA_INDEX_URL"
         " (docs/environments.md)",
+    ),
+    Cause(
+        pattern=re.compile(r"\(from versions: none\)(?s:.*)No matching distribution found for ([^\s(]+)"),
+        what="no index that pip can reach offers {0} for this Python and this machine",
+        hint="check the network and pip's settings (pip config list)",
     ),
     Cause(
         pattern=re.compile(r"No matching distribution found for ([^\s(]+)"),
@@ -78,9 +87,17 @@ CAUSES = (
 )
 
 
+RECOVERED = re.compile(r"^WARNING: Retrying \(.*$", re.MULTILINE)
+NOTHING_FOUND = "(from versions: none)"
+
+
 def cause_of(said: str) -> tuple[str, str] | None:
-    """What went wrong, and what to do; None where the words fit nothing known."""
+    """What went wrong, and what to do; None where the words fit nothing known.
+
+    A connection that was lost and tried again counts only if an index had nothing to offer in the end.
+    """
+    text = said if NOTHING_FOUND in said else RECOVERED.sub("", said)
     for cause in CAUSES:
-        if match := cause.pattern.search(said):
-            return cause.what.format(*match.groups()), cause.hint
+        if match := cause.pattern.search(text):
+            return cause.what.format(*match.groups("")), cause.hint
     return None

@@ -15,7 +15,7 @@ import zlib
 from contextlib import suppress
 from pathlib import Path
 
-BUILD = "999999kept"
+BUILD = "999999999999kept"  # higher than a date
 PARTS = 5  # of a wheel's name without build number: name, version, Python, ABI, platform
 
 
@@ -41,17 +41,23 @@ def use_leftovers(temporary: Path, downloads: Path) -> bool:
     keep(temporary, downloads)
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir()
-    for wheel in downloads.iterdir():
-        if not is_whole(wheel):
-            wheel.unlink()
+    discard_broken(downloads, thorough=True)
     return any(downloads.iterdir())
 
 
-def is_whole(wheel: Path) -> bool:
-    """Whether nothing of it is missing or damaged."""
+def discard_broken(downloads: Path, *, thorough: bool) -> None:
+    """Remove what was cut off, so that it takes no room; ``thorough``: also what is damaged, which takes
+    reading it all."""
+    for wheel in downloads.iterdir():
+        if not is_whole(wheel, thorough=thorough):
+            wheel.unlink()
+
+
+def is_whole(wheel: Path, *, thorough: bool) -> bool:
+    """Whether nothing of it is missing, or damaged. What lists a wheel's content stands at its end."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             has_record = any(name.endswith(".dist-info/RECORD") for name in archive.namelist())
-            return has_record and archive.testzip() is None
+            return has_record and (not thorough or archive.testzip() is None)
     except (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError):
         return False

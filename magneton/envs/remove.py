@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from magneton.envs.lock import locked
@@ -12,15 +12,15 @@ from magneton.errors import MagnetonError
 
 
 def remove(folders: Sequence[Path]) -> None:
-    """Nothing of them is left. One that is in use is an error, and it stays."""
-    for folder in folders:
-        *parts, lock = parts_of(folder)
-        with locked(lock, shared=False):
+    """Nothing of them is left. If one of them is in use, that is an error, and all stay."""
+    with ExitStack() as locks:
+        for folder in folders:
+            locks.enter_context(locked(parts_of(folder)[-1], shared=False))
+        for folder in folders:
             try:
                 (folder / MARKER).unlink(missing_ok=True)  # from here on it does not count
-                for part in parts:
+                for part in parts_of(folder):
                     _remove(part)
-                lock.unlink()
             except OSError as error:
                 raise MagnetonError(
                     f"cannot remove {error.filename or folder}: {error.strerror}",

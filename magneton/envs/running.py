@@ -16,9 +16,11 @@ from magneton.worker.family import TOKEN, await_end, kill_family
 
 LOOK_AGAIN_S = 0.25
 READ_BYTES = 1 << 16
+WRAPPED = 256  # pip that runs pip in another interpreter passes on its status, and -9 arrives as 247
+HIGHEST_STATUS = WRAPPED - 65
 
 # What would make an installation land elsewhere, or take packages from elsewhere for installed ones.
-DIVERTING = ("PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_USER", "PIP_PYTHON")
+DIVERTING = ("PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_PYTHON")
 
 
 def run_module(
@@ -31,7 +33,7 @@ def run_module(
     heard: Callable[[str], None],
     looked: Callable[[], None],
 ) -> int:
-    """``python -m ARGUMENTS``; the status it ended with.
+    """``python -m ARGUMENTS``; the status it ended with, negative for a signal.
 
     ``heard`` gets each line of its standard output, ``looked`` is called now and then. The process keeps the
     lock for as long as it lives: nobody else may start on the folder while it still writes there.
@@ -57,7 +59,7 @@ def run_module(
             for pipe in (process.stdin, process.stdout):
                 if pipe is not None:
                     pipe.close()
-    return status
+    return status - WRAPPED if status > HIGHEST_STATUS else status
 
 
 def _environment(temporary: Path, token: str) -> Mapping[str, str]:
@@ -67,6 +69,7 @@ def _environment(temporary: Path, token: str) -> Mapping[str, str]:
         TOKEN: token,
         "TMPDIR": str(temporary),  # so that nothing is left elsewhere when it is killed
         "PIP_NO_INPUT": "1",
+        "PIP_USER": "0",  # also where a file of pip's says otherwise
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "PYTHONNOUSERSITE": "1",
         "PYTHONUNBUFFERED": "1",

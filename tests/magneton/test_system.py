@@ -1,11 +1,16 @@
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
+from magneton.configs import read_config
 from magneton.errors import MagnetonError
 from magneton.system import (
     RecordedProfile,
+    Step,
     SystemSpec,
+    Variant,
     complete_options,
     installed_version,
     parse_system,
@@ -90,6 +95,54 @@ def test_every_description_is_whole():
             assert (option.type == "choice") == bool(option.choices), (name, key)
             if option.type == "choice":
                 assert option.default in option.choices, (name, key)
+
+
+def test_every_description_can_be_installed():
+    for name, description in system_descriptions().items():
+        for variant in description.variants.values():
+            packages = [package for step in variant.installation() for package in step.install]
+            wanted = {Requirement(package).name for package in packages}
+            required = {Requirement(each) for each in variant.requirements}
+            assert {each.name for each in required} <= wanted, name
+            assert {"numpy", "nvidia-ml-py"} <= wanted, name  # what a worker itself imports
+            assert variant.python is None or SpecifierSet(variant.python).contains("3.11.7"), name
+            assert variant.size_bytes or name == "callable", name
+
+
+@pytest.mark.parametrize(("install", "remove"), [((), ()), (("x",), ("y",))])
+def test_a_step_does_one_thing(install: tuple[str, ...], remove: tuple[str, ...]):
+    with pytest.raises(ValueError, match="either installs something or removes something"):
+        Step(install=install, remove=remove)
+
+
+def test_a_removal_has_no_dependencies_to_spare():
+    with pytest.raises(ValueError, match="with_dependencies"):
+        Step(remove=("x",), with_dependencies=False)
+
+
+def test_without_steps_what_is_required_is_installed():
+    assert Variant(requirements=("x",)).installation() == (Step(install=("x",)),)
+
+
+STEPS = """
+[[steps]]
+install = ["x==1"]
+with_dependencies = false
+[[steps]]
+remove = ["y"]
+"""
+
+
+def test_steps_are_read_and_checked(tmp_path: Path):
+    path = tmp_path / "variant.toml"
+    path.write_text('requirements = ["x"]\npython = ">=3.11"' + STEPS)
+    read = read_config(path, Variant)
+
+    assert read.steps == (Step(install=("x==1",), with_dependencies=False), Step(remove=("y",)))
+
+    path.write_text('requirements = ["x"]\n[[steps]]\nuninstall = ["y"]\n')
+    with pytest.raises(MagnetonError, match=r"steps\[0\]: unknown key 'uninstall'"):
+        read_config(path, Variant)
 
 
 def test_versions_are_read_without_importing():
