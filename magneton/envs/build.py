@@ -11,7 +11,7 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -44,7 +44,24 @@ def check_possible(environment: Environment) -> None:
     check_python(running, "the Python that runs magneton", environment.system, variant.python)
     for step in variant.installation():
         requirements((*step.install, *step.remove))
-    _check_room(environment)
+    check_room((environment,))
+
+
+def check_room(environments: Sequence[Environment]) -> None:
+    """Refuse what would fill the disk, as far as sizes are known. All of them lie in one folder."""
+    sizes_bytes = [environment.variant.size_bytes or 0 for environment in environments]
+    needed_bytes = ROOM_PER_SIZE * sum(sizes_bytes)
+    if not needed_bytes:
+        return
+    nearest = next(place for place in environments[0].folder.parents if place.exists())
+    free_bytes = shutil.disk_usage(nearest).free
+    if free_bytes < needed_bytes:
+        names = " and ".join(dict.fromkeys(environment.system for environment in environments))
+        raise MagnetonError(
+            f"{nearest} has {free_bytes / 1e9:.1f} GB left; installing {names} takes about"
+            f" {needed_bytes / 1e9:.1f} GB, downloads included",
+            hint="make room, or set MAGNETON_CACHE to a folder on another disk",
+        )
 
 
 def has_pip() -> bool:
@@ -206,21 +223,6 @@ def _said(log: Path) -> str:
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - LARGEST_SAID_BYTES))
         return file.read().decode("utf-8", errors="replace")
-
-
-def _check_room(environment: Environment) -> None:
-    size_bytes = environment.variant.size_bytes
-    if size_bytes is None:
-        return
-    folder = environment.folder
-    nearest = next(place for place in folder.parents if place.exists())
-    needed_bytes, free_bytes = size_bytes * ROOM_PER_SIZE, shutil.disk_usage(nearest).free
-    if free_bytes < needed_bytes:
-        raise MagnetonError(
-            f"{nearest} has {free_bytes / 1e9:.1f} GB left; installing {environment.system} takes about"
-            f" {needed_bytes / 1e9:.1f} GB, downloads included",
-            hint="make room, or set MAGNETON_CACHE to a folder on another disk",
-        )
 
 
 def _sizes_bytes(folder: Path) -> Iterator[int]:

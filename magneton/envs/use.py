@@ -5,7 +5,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from sys import executable
 
-from magneton.envs.build import build, check_possible
+from magneton.envs.build import build, check_possible, check_room
 from magneton.envs.consent import Conversation
 from magneton.envs.interpreter import Named, check_interpreter, runs_in_own_environment
 from magneton.envs.lock import locked
@@ -52,6 +52,7 @@ def agree(environments: Iterable[Environment], conversation: Conversation) -> No
     missing = tuple(environment for environment in environments if not is_ready(environment))
     for environment in missing:
         check_possible(environment)
+    check_room(missing)
     conversation.allow(missing)
 
 

@@ -1,14 +1,20 @@
+import sys
 from pathlib import Path
 
 import pytest
 from profiles import an_origin
+from toy_environment import pip_environment
 
+from magneton.envs.consent import Conversation
 from magneton.envs.interpreter import Named
 from magneton.errors import MagnetonError
 from magneton.profile.origin import MeterInfo
 from magneton.quantity import Provenance
-from magneton.settings import Settings, like, plan_of, requests_for
-from magneton.system import SystemSpec
+from magneton.record.progress import NoProgress
+from magneton.record.request import RecordRequest
+from magneton.settings import Settings, device_for, kind_of, like, plan_of, requests_for
+from magneton.sides import ready_requests
+from magneton.system import SystemSpec, installed_version
 from magneton.workload import CALL, Workload
 
 CALLABLE = SystemSpec(name="callable", options={"path": "/home/me/mine.py", "function": "build"})
@@ -70,3 +76,42 @@ def test_a_plan_has_the_rounds_and_the_patience_asked_for() -> None:
     assert (plan.rounds, plan.replay_rounds, plan.in_place_rounds) == (3, 3, 7)
     assert plan.timeouts.trace_s == plan.timeouts.prepare_s == 9.0
     assert plan_of(Settings()) == plan_of(Settings(python=Named(for_all=Path("python"))))
+
+
+@pytest.mark.parametrize(("device", "kind"), [("cpu", "cpu"), ("cuda:0", "cuda"), ("cuda:3", "cuda")])
+def test_each_device_is_of_a_kind(device: str, kind: str) -> None:
+    assert kind_of(device) == kind
+
+
+@pytest.mark.skipif(
+    "+cpu" not in (installed_version("torch") or ""), reason="PyTorch was built for CUDA here"
+)
+def test_what_cannot_use_a_board_here_keeps_the_other_side_off_it_too() -> None:
+    assert device_for(["torch"], None, Named()) == "cpu"
+    assert device_for(["vllm", "callable"], "auto", Named()) == "cpu"
+    assert device_for(["torch"], "cuda", Named()) == "cuda:0"
+
+
+def test_each_side_runs_in_the_interpreter_that_is_named_for_it() -> None:
+    here = Path(sys.executable)
+    other = here.resolve()
+    requests = [RecordRequest(system="torch"), RecordRequest(system="callable")]
+    settings = Settings(python=Named(for_all=other, by_system={"torch": here}))
+
+    with ready_requests(requests, settings, Conversation(), NoProgress()) as ready:
+        assert [request.python for request in ready] == [here, other]
+
+
+def test_nothing_is_recorded_before_what_is_missing_was_agreed_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key, value in pip_environment(tmp_path, "").items():
+        monkeypatch.setenv(key, value)
+    requests = [RecordRequest(system="vllm"), RecordRequest(system="sglang")]
+    with (
+        pytest.raises(MagnetonError, match=r"install vllm and sglang \(about \d"),
+        ready_requests(requests, Settings(), Conversation(), NoProgress()),
+    ):
+        pytest.fail("it was not agreed to")
+
+    assert list(tmp_path.iterdir()) == []

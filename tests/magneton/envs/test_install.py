@@ -1,6 +1,7 @@
 """Installations by real pip into real virtual environments, from packages made here."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -138,10 +139,10 @@ def test_an_interrupted_installation_goes_on_from_what_was_downloaded(
     family = tuple(descendants(first.pid))
     first.send_signal(number)
     told = first.communicate(timeout=20)[1]
-    index.go_on.set()
 
     assert len(family) >= 3
     assert await_true(lambda: not any(alive(pid) for pid in family))
+    index.go_on.set()
     assert not is_ready(toy_place())
     if number == signal.SIGINT:
         assert told.startswith(
@@ -262,6 +263,18 @@ def test_what_cannot_end_well_is_refused_before_anybody_is_asked(
         pytest.fail("there is no interpreter")
 
     assert not pip.exists()
+
+
+def test_what_fits_alone_but_not_together_is_refused(pip: Path) -> None:
+    free_bytes = shutil.disk_usage(pip.parent.parent).free
+    each = Variant(requirements=("toyserver",), size_bytes=int(0.5 * free_bytes))
+    systems = {name: toy_description(each) for name in ("one", "other")}
+
+    with (
+        pytest.raises(MagnetonError, match="installing one and other takes about"),
+        interpreters(systems, "cpu", Named(), Conversation(yes=True), NoProgress()),
+    ):
+        pytest.fail("there is no interpreter")
 
 
 def test_a_cache_that_cannot_be_written_is_the_users_error(
