@@ -55,5 +55,6 @@ class RunningSystem(Protocol):
 
     def roots(self) -> Mapping[str, Any]:
         """Named things whose parameters and submodules give values and operators their names:
-        {"": model} for one torch module. Also {"input": {...}} is allowed: a mapping of named tensors."""
+        {"": model} for one torch module. Also allowed: {"input": {...}}, a mapping of named tensors, and
+        {"hidden": {...}}, weights by the path of the module that has packed them out of sight."""
         ...

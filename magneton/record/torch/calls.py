@@ -79,6 +79,7 @@ class Signature:
     random: bool
     pointwise: bool
     decomposes: bool  # a composite that reaches a mode whole only because no gradient is tracked
+    is_native: bool  # of PyTorch itself
 
 
 @lru_cache(maxsize=4096)
@@ -102,6 +103,7 @@ def signature_of(func: Callable[..., Any]) -> Signature:
         random=torch.Tag.nondeterministic_seeded in tags,
         pointwise=torch.Tag.pointwise in tags,
         decomposes=_decomposes(func),
+        is_native=_is_native(schema.name),
     )
 
 
@@ -118,11 +120,19 @@ def _opaque(func: Callable[..., Any]) -> Signature:
         random=False,
         pointwise=False,
         decomposes=False,
+        is_native=True,
     )
 
 
+def _is_native(name: str) -> bool:
+    return name.partition("::")[0] in ("aten", "prims", "prim")
+
+
 def _decomposes(func: OperatorOverload) -> bool:
+    """PyTorch's own composites call other operators; those of others may work on bare memory."""
     name = func.name()
+    if not _is_native(name):
+        return False
     own_kernel = any(has_kernel(name, key) for key in ("CPU", "CUDA", "CompositeExplicitAutograd"))
     return has_kernel(name, "CompositeImplicitAutograd") and not own_kernel
 

@@ -19,6 +19,7 @@ from magneton.profile.origin import MeterInfo, Origin
 from magneton.profile.sketches import stack_sketches
 from magneton.quantity import Provenance
 from magneton.record.torch.dataflow import Recorder
+from magneton.record.torch.opening import Openings
 from magneton.record.torch.patches import patch_sketch
 from magneton.record.torch.recording import Trace
 from magneton.record.torch.rounding import Rounder, drifts
@@ -40,9 +41,11 @@ def trace_callable(
     Once; ``with_drift`` copies of them run before, rounded otherwise, as a recording does.
     """
     keywords = dict(kwargs or {})
-    noisy = _rounded(*deepcopy((target, args, keywords))) if with_drift else None
+    openings = Openings()
+    noisy = _rounded(openings, *deepcopy((target, args, keywords))) if with_drift else None
     # A sketcher of the caller's own wants to see each tensor whole.
-    recorder = Recorder(sketch=sketch, patch=patch_sketch if sketch is sketch_tensor else None)
+    patch = patch_sketch if sketch is sketch_tensor else None
+    recorder = Recorder(sketch=sketch, patch=patch, openings=openings)
     with recorder.phase(CALL, _roots(target, args, keywords)) as recording:
         target(*args, **keywords)
     trace = recording.trace
@@ -57,8 +60,10 @@ def trace_callable(
     )
 
 
-def _rounded(target: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Trace:
-    with Rounder().phase(CALL, _roots(target, args, kwargs)) as recording:
+def _rounded(
+    openings: Openings, target: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Trace:
+    with Rounder(openings).phase(CALL, _roots(target, args, kwargs)) as recording:
         target(*args, **kwargs)
     return recording.trace
 

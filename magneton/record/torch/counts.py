@@ -9,6 +9,7 @@ gather only the rows it uses, a scatter only what it writes. Caches and padding 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -55,6 +56,19 @@ def _linear(given: Mapping[str, Any]) -> int:
     return 2 * given.get("input", given.get("self")).numel() * weight.shape[0]
 
 
+def _onednn(given: Mapping[str, Any]) -> int:
+    """c [M, N] from a [M, K] and a packed weight."""
+    return 2 * given["c"].numel() * given["a"].shape[-1]
+
+
+def _paged_attention(given: Mapping[str, Any]) -> int:
+    """q [T, heads, D], sequences one after the other, each with its own length in the cache."""
+    q: Tensor = given["query"]
+    spans = zip(pairwise(given["query_start_loc"].tolist()), given["seq_lens"].tolist(), strict=False)
+    pairs = sum((end - start) * length for (start, end), length in spans)
+    return 4 * pairs * q.shape[-2] * q.shape[-1]
+
+
 # Contractions that torch.utils.flop_counter does not know, by the name in the schema.
 _CONTRACTIONS: Mapping[str, Flops] = {
     "aten::dot": _vector,
@@ -73,6 +87,8 @@ _CONTRACTIONS: Mapping[str, Flops] = {
     "aten::mkldnn_linear": _linear,
     "aten::_scaled_dot_product_flash_attention_for_cpu": _attention,
     "aten::_scaled_dot_product_fused_attention_overrideable": _attention,
+    "_C::onednn_mm": _onednn,
+    "_C::cpu_attention_with_kv_cache": _paged_attention,
 }
 
 _MOVING = frozenset(

@@ -8,7 +8,7 @@ backward pass. What it does itself (sketches, counts) happens inside the handler
 that it is never recorded. It draws no random number and leaves every result as it was.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -20,6 +20,7 @@ from magneton.profile.model import KeyId
 from magneton.record.torch.calls import signature_of
 from magneton.record.torch.internals import call_parts, calling_frame
 from magneton.record.torch.keys import operator_key
+from magneton.record.torch.opening import Openings
 from magneton.record.torch.patches import PatchOf, patch_sketch
 from magneton.record.torch.recording import KeyOf, Recording
 from magneton.record.torch.sketching import CAP, SketchOf, sketch_tensor
@@ -43,12 +44,14 @@ class Recorder:
         cap: int = CAP,
         sketch: SketchOf = sketch_tensor,
         patch: PatchOf | None = patch_sketch,
+        openings: Openings | None = None,
     ) -> None:
         self.key_ids: dict[str, KeyId] = {}
         self._key_of = key_of
         self._values = Values(cap=cap, sketch=sketch, patch=patch)
         self._stacks = Stacks()
         self._operators = 0
+        self._openings = Openings() if openings is None else openings
 
     @contextmanager
     def phase(self, phase: Phase, roots: Mapping[str, Any]) -> Generator["Recording"]:
@@ -71,7 +74,7 @@ class Recorder:
             with (
                 torch.compiler.set_stance("force_eager"),
                 recording.modules.followed(),
-                DataflowMode(recording),
+                DataflowMode(recording, self._openings),
             ):
                 yield recording
         finally:
@@ -92,9 +95,10 @@ class DataflowMode(TorchDispatchMode):
 
     supports_higher_order_operators = True
 
-    def __init__(self, recording: "Recording") -> None:
+    def __init__(self, recording: "Recording", openings: Openings) -> None:
         super().__init__()
         self._recording = recording
+        self._openings = openings
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
@@ -102,4 +106,19 @@ class DataflowMode(TorchDispatchMode):
         if signature_of(func).decomposes:
             with self:
                 return call_parts(func, args, kwargs or {})
-        return self._recording.observe(func, args, kwargs or {})
+        inside = self._openings.inside(func, args, kwargs or {})
+        if inside is None:
+            return self._recording.observe(func, args, kwargs or {})
+        return self._open(func, inside, args, kwargs or {})
+
+    def _open(
+        self, func: Any, inside: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return inside(*args, **kwargs)
+
+        result, explained = self._recording.observe_inside(func, args, kwargs, run)
+        if not explained:
+            self._openings.close(func)
+        return result

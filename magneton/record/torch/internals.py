@@ -6,9 +6,11 @@ Kept small on purpose: when a release renames something, this is the file to men
 # pyright: reportPrivateUsage=false, reportAttributeAccessIssue=false
 # All names below are private to PyTorch or CPython; there is no public way to the same facts.
 
+import re
 import sys
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import lru_cache, partial
 from types import FrameType
 from typing import Any
 
@@ -18,6 +20,7 @@ from torch._ops import OpOverload
 from torch.multiprocessing.reductions import StorageWeakRef
 
 OperatorOverload = OpOverload
+_PYTHON_KERNEL = re.compile(r"(\w+)(?:\[alias\])?: registered at .*\.py:\d+ :: ")
 
 
 def tensor_identity(tensor: Tensor) -> int:
@@ -59,6 +62,22 @@ def call_parts(func: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any])
 
 def has_kernel(name: str, dispatch_key: str) -> bool:
     return torch._C._dispatch_has_kernel_for_dispatch_key(name, dispatch_key)
+
+
+@lru_cache(maxsize=4096)
+def python_keys(name: str) -> frozenset[str]:
+    """The dispatch keys under which an operator's kernel is a Python function."""
+    lines = torch._C._dispatch_dump(name).splitlines()
+    return frozenset(match[1] for line in lines if (match := _PYTHON_KERNEL.match(line)))
+
+
+def python_kernel(func: OpOverload, backend: str) -> Callable[..., Any] | None:
+    """The Python function that runs ``func`` on ``backend`` ("CPU", "CUDA"), under its key; or None."""
+    keys = python_keys(func.name())
+    for key in (backend, "CompositeExplicitAutograd", "CompositeImplicitAutograd"):
+        if key in keys:
+            return partial(func._op_dk, getattr(torch._C.DispatchKey, key))
+    return None
 
 
 @contextmanager

@@ -17,7 +17,8 @@ from magneton.profile.sketches import Sketch
 from magneton.record.torch.attributes import attributes_json
 from magneton.record.torch.calls import Call, effect_of, inspect_call, tensors_in
 from magneton.record.torch.counts import count_bytes, count_flops
-from magneton.record.torch.internals import unobserved
+from magneton.record.torch.hidden import HIDDEN_ROOT, hidden_parameters
+from magneton.record.torch.internals import calling_frame, unobserved
 from magneton.record.torch.modules import ModulePath
 from magneton.record.torch.patches import Pending
 from magneton.record.torch.sources import Sources
@@ -57,6 +58,19 @@ class _Draft:
     key_id: KeyId
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Met:
+    """An operator that is about to run."""
+
+    func: Any
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+    call: Call
+    key: str
+    inputs: tuple[ValueId, ...]
+    pending: tuple[Pending | None, ...]
+
+
 class Recording:
     """Collects the operators of one phase; ``trace`` is there once it is over."""
 
@@ -84,37 +98,73 @@ class Recording:
         self._outermost = outermost
         self._drafts: list[_Draft] = []
         self._had = (len(values.rows), len(stacks.rows), len(key_ids))
+        self._packed: Mapping[str, Tensor] = roots.get(HIDDEN_ROOT, {})
         values.begin(Sources(roots))
 
     def observe(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Run one operator and write down what it did. What it raises goes on unchanged."""
+        met = self._meet(func, args, kwargs)
+        result = func(*args, **kwargs)
+        self._write_down(met, result)
+        return result
+
+    def observe_inside(
+        self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any], run: Callable[..., Any]
+    ) -> tuple[Any, bool]:
+        """Run an operator whose insides are observed as well, and say whether they explain all that it made.
+
+        If so it is no operator of its own; else it is written down after those inside it.
+        """
+        met = self._meet(func, args, kwargs)
+        first = self._next_op()
+        result = run(*args, **kwargs)
+        shown = [t for t in tensors_in(result) if not any(shows_same_memory(t, g) for g in met.call.tensors)]
+        explained = all(self._values.made_since(first, tensor) for tensor in (*met.call.written, *shown))
+        if not explained:
+            self._write_down(met, result)
+        return result, explained
+
+    def _meet(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Met:
+        """What can only be learnt before the operator runs."""
         call = inspect_call(func, args, kwargs)
         with unobserved("cpu"):
-            key_id = self._key_id(self._key_of(func, args, kwargs))
-        inputs = self._read(call) if call.changes_arguments else ()
-        pending = self._values.about_to_write(call)
-        result = func(*args, **kwargs)
+            key = self._key_of(func, args, kwargs)
+        for tensor in call.tensors:
+            self._values.notice(tensor)
+        return _Met(
+            func=func,
+            args=args,
+            kwargs=kwargs,
+            call=call,
+            key=key,
+            inputs=self._read(call) if call.changes_arguments else (),
+            pending=self._values.about_to_write(call),
+        )
+
+    def _write_down(self, met: _Met, result: Any) -> None:
+        call, inputs = met.call, met.inputs
         results = tuple(tensors_in(result))
         bases = self._bases(call, results)
         effect = effect_of(call, results, all_shown=all(base is not None for base in bases))
         if not call.changes_arguments:
             inputs = self._read_behind(call, results) if effect == "view" else self._read(call)
-        outputs, mutated = self._write(call, results, bases, effect, pending)
+        outputs, mutated = self._write(call, results, bases, effect, met.pending)
+        for tensor in (*results, *call.written):
+            self._values.notice(tensor)
         draft = _Draft(
-            name=str(func),
-            inputs=inputs,
+            name=str(met.func),
+            inputs=inputs + self._hidden(call),
             outputs=outputs,
             mutated=mutated,
             attributes=attributes_json(call.given),
             module_path=self.modules.current(),
             stack_id=self._stacks.here(self._outermost),
             effect=effect,
-            flops=count_flops(func, call, args, kwargs, result, effect),
+            flops=count_flops(met.func, call, met.args, met.kwargs, result, effect),
             bytes_moved=count_bytes(call, results, effect),
-            key_id=key_id,
+            key_id=self._key_id(met.key),
         )
         self._drafts.append(draft)
-        return result
 
     def close(self) -> None:
         """The phase is over: ``trace`` is final."""
@@ -149,6 +199,16 @@ class Recording:
             elif not self._values.holds_result(tensor):
                 inputs.append(self._values.read_behind(tensor, (tensor,)))
         return tuple(inputs)
+
+    def _hidden(self, call: Call) -> tuple[ValueId, ...]:
+        """Weights that the call uses though it is not given them."""
+        if call.signature.is_native:
+            return ()
+        packed = self._packed.get(self.modules.current())
+        found = hidden_parameters(call, calling_frame())
+        return tuple(
+            self._values.read(tensor) for tensor in (found or ((packed,) if packed is not None else ()))
+        )
 
     def _read_behind(self, call: Call, results: Sequence[Tensor]) -> tuple[ValueId, ...]:
         return tuple(

@@ -15,6 +15,7 @@ from magneton.profile.model import KeyId, ReplayReading
 from magneton.record.torch.calls import signature_of
 from magneton.record.torch.internals import call_parts
 from magneton.record.torch.keys import operator_key
+from magneton.record.torch.opening import Openings
 
 
 class KeyReader(Protocol):
@@ -37,11 +38,13 @@ class ReplayMode(TorchDispatchMode):
         key_ids: Mapping[str, KeyId],
         reader: KeyReader,
         key_of: Callable[[Any, Sequence[Any], Mapping[str, Any]], str] = operator_key,
+        openings: Openings | None = None,
     ) -> None:
         super().__init__()
         self._key_ids = key_ids
         self._reader = reader
         self._key_of = key_of
+        self._openings = Openings() if openings is None else openings
         self.executed = 0
         self.strangers = 0
 
@@ -52,6 +55,10 @@ class ReplayMode(TorchDispatchMode):
         if signature_of(func).decomposes:  # cut as the dataflow pass cuts, or no key is met again
             with self:
                 return call_parts(func, args, kwargs)
+        inside = self._openings.inside(func, args, kwargs)
+        if inside is not None:
+            with self:
+                return inside(*args, **kwargs)
         self.executed += 1
         key_id = self._key_ids.get(self._key_of(func, args, kwargs))
         if key_id is None:

@@ -24,6 +24,7 @@ from magneton.profile.sketches import Sketch, stack_sketches
 from magneton.record.torch.calls import inspect_call, tensors_in
 from magneton.record.torch.dataflow import Recorder
 from magneton.record.torch.internals import storage_identity, unobserved
+from magneton.record.torch.opening import Openings
 from magneton.record.torch.recording import Recording, Trace
 from magneton.record.torch.storage import shows_same_memory
 from magneton.workload import Phase
@@ -35,8 +36,8 @@ TF32_STEP = 2.0**-10
 class Rounder:
     """Traces the phases of one system under noise, one after the other, as a ``Recorder`` does without."""
 
-    def __init__(self) -> None:
-        self._recorder = Recorder(key_of=lambda func, args, kwargs: "")
+    def __init__(self, openings: Openings | None = None) -> None:
+        self._recorder = Recorder(key_of=lambda func, args, kwargs: "", openings=openings)
 
     @contextmanager
     def phase(self, phase: Phase, roots: Mapping[str, Any]) -> Generator[Recording]:

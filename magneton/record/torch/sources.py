@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from magneton.profile.model import Role
 from magneton.record.torch.calls import tensors_in
+from magneton.record.torch.hidden import HIDDEN_ROOT
 from magneton.record.torch.internals import storage_identity
 from magneton.record.torch.modules import joined
 from magneton.record.torch.storage import Geometry, geometry_of, has_storage, region_of
@@ -67,6 +68,9 @@ def _named_tensors(roots: Mapping[str, object]) -> Iterator[Named]:
                 yield _named(parameter, "parameter", joined(root, name))
             for name, buffer in thing.named_buffers():
                 yield _named(buffer, "buffer", joined(root, name))
+        elif root == HIDDEN_ROOT and isinstance(thing, Mapping):
+            for path, weight in cast(Mapping[str, Tensor], thing).items():
+                yield _named(weight, "parameter", f"{path}.weight")
         elif root == INPUT_ROOT and isinstance(thing, Mapping):
             for name, value in cast(Mapping[str, object], thing).items():
                 tensors = tuple(tensors_in(value))

@@ -129,9 +129,12 @@ def same_elements(one: Geometry, other: Geometry) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """An operator gave new content to some bytes, or, where ``content`` is False, merely made them."""
+    """An operator gave new content to some bytes, or, where ``content`` is False, merely made them.
 
-    op_id: OpId
+    ``op_id`` is None where it was no operator.
+    """
+
+    op_id: OpId | None
     region: Region
     value_id: ValueId
     content: bool

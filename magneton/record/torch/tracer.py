@@ -24,6 +24,7 @@ from magneton.record.journal import Journal
 from magneton.record.torch.dataflow import Recorder
 from magneton.record.torch.in_place import InPlaceReader
 from magneton.record.torch.looping import LoopReader, dearest, seconds_per_key
+from magneton.record.torch.opening import Openings
 from magneton.record.torch.recording import Trace
 from magneton.record.torch.replay import KeyReader, ReplayMode
 from magneton.record.torch.rounding import Rounder, drifts
@@ -57,8 +58,9 @@ class TorchTracer:
 
     def __init__(self, *, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._clock_s = clock_s
-        self._recorder = Recorder()
-        self._rounder = Rounder()
+        self._openings = Openings()
+        self._recorder = Recorder(openings=self._openings)
+        self._rounder = Rounder(self._openings)
         self._traced: dict[Phase, _Traced] = {}
         self._read: set[KeyId] = set()
         self._skipped: dict[KeyId, str] = {}
@@ -98,7 +100,7 @@ class TorchTracer:
     ) -> None:
         traced = self._traced[phase]
         reader = _reader(traced, meter, budget_s)
-        mode = ReplayMode(self._recorder.key_ids, reader)
+        mode = ReplayMode(self._recorder.key_ids, reader, openings=self._openings)
         system.rewind(phase)
         with torch.compiler.set_stance("force_eager"), mode:  # as the dataflow pass ran
             returned = system.step(phase)

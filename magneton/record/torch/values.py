@@ -23,6 +23,7 @@ from magneton.profile.model import OpId, Role, Value, ValueId
 from magneton.profile.sketches import Sketch
 from magneton.record.torch.calls import Call
 from magneton.record.torch.internals import tensor_identity, weak_tensor, write_counter
+from magneton.record.torch.outside import Watch
 from magneton.record.torch.patches import (
     LARGEST_SHARE,
     PATCHED,
@@ -76,12 +77,14 @@ class Values:
         self._counters: dict[int, int | None] = {}  # of lasting storages, when the last phase ended
         self._unsketched: set[ValueId] = set()
         self._linked: set[tuple[int, int, int]] = set()
+        self._watch = Watch()
 
     def begin(self, sources: Sources) -> None:
         """Start a phase. Of what was known only named tensors that nobody has written to since stay known."""
         self._sources = sources
         self._tensors.clear()
         self._linked.clear()
+        self._watch.clear()
         self.extra_inputs.clear()
         self.extra_outputs.clear()
         lasting = [t for t in sources.lasting() if self._storages.knows(t)]
@@ -93,6 +96,16 @@ class Values:
         """A phase is over; what happens to named tensors until the next one is not traced."""
         self._counters = {id(t): write_counter(t) for t in self._sources.lasting()}
         self._tensors.clear()
+
+    def notice(self, tensor: Tensor) -> None:
+        """An operator takes or leaves ``tensor``: has anything but an operator written to it since?"""
+        storage = self._storages.of(tensor)
+        if self._watch.changed(tensor, storage):
+            geometry = geometry_of(tensor)
+            write = Write(op_id=None, region=region_of(geometry), value_id=self._next_id(), content=True)
+            storage.writes.append(write)
+            self._hold(tensor, storage, geometry, self._source(tensor, storage, sketched=True))
+            self._watch.changed(tensor, storage)
 
     def read(self, tensor: Tensor) -> ValueId:
         """The value that ``tensor`` shows now, sketched."""
@@ -172,7 +185,17 @@ class Values:
         """Whether an operator of this phase computed what ``tensor`` shows."""
         storage = self._storages.of(tensor)
         region = region_of(geometry_of(tensor))
-        return any(storage.writes[place].content for place in storage.writers(region))
+        return any(
+            storage.writes[place].content and storage.writes[place].op_id is not None
+            for place in storage.writers(region)
+        )
+
+    def made_since(self, op_id: OpId, tensor: Tensor) -> bool:
+        """Whether operators from ``op_id`` on computed anything of what ``tensor`` shows."""
+        storage = self._storages.of(tensor)
+        writes = (storage.writes[place] for place in storage.writers(region_of(geometry_of(tensor))))
+        made = any(write.op_id >= op_id for write in writes if write.op_id is not None and write.content)
+        return made or tensor.numel() == 0
 
     def _newer(self, tensor: Tensor, storage: Storage, geometry: Geometry, stale: Held | None) -> ValueId:
         region = region_of(geometry)
@@ -215,8 +238,10 @@ class Values:
         for newer, older in pairwise(places):
             self._link(storage, newer, older)
         key = geometry, places[0]
-        if key not in storage.partial:
-            op_id = storage.writes[places[0]].op_id
+        op_id = storage.writes[places[0]].op_id
+        if key not in storage.partial and op_id is None:
+            storage.partial[key] = self._source(tensor, storage, sketched=False)
+        elif key not in storage.partial and op_id is not None:
             value_id = self._add(tensor, storage, "activation", "", op_id, sketched=False)
             self.extra_outputs.setdefault(op_id, []).append(value_id)
             storage.partial[key] = value_id
@@ -226,7 +251,7 @@ class Values:
         """What ``older`` wrote goes through ``newer``, which overwrote another part of it."""
         link = (storage.storage_id, newer, older)
         into, source = storage.writes[newer], storage.writes[older]
-        if link not in self._linked and into.op_id != source.op_id:
+        if link not in self._linked and into.op_id is not None and into.op_id != source.op_id:
             self._linked.add(link)
             self.extra_inputs.setdefault(into.op_id, []).append(source.value_id)
 

@@ -23,6 +23,7 @@ from magneton.systems.running import Facts, Setup
 from magneton.systems.tokens import settle
 from magneton.systems.torch_setting import found_flags, found_versions, grad_mode, use_device, use_threads
 from magneton.systems.vllm.arguments import UNUSED_TOKENS, engine_arguments, engine_flags
+from magneton.systems.vllm.packed import packed_weights
 from magneton.workload import DECODE, PREFILL, Continuation, Phase
 
 NAME = "vllm"
@@ -48,6 +49,7 @@ class VllmSystem:
         self._new_prompt = import_module("vllm.inputs").TokensPrompt
         (self._runner,) = self._engine.collective_rpc(_model_runner)
         (self._model,) = self._engine.apply_model(_itself)
+        self._packed = packed_weights(self._model, setup.model_folder, getattr(torch, setup.workload.dtype))
         self._grad_mode = grad_mode()
         self._logits: list[Tensor] = []
         _logits_module(self._model).register_forward_hook(self._see_logits)
@@ -92,7 +94,12 @@ class VllmSystem:
     def roots(self) -> Mapping[str, Any]:
         caches = {f"cache.{layer}": cache for layer, cache in enumerate(self._runner.kv_caches)}
         buffers = named_tensors(self._runner)
-        return {"": self._model, "sampler": self._runner.sampler, "input": {**buffers, **caches}}
+        return {
+            "": self._model,
+            "sampler": self._runner.sampler,
+            "input": {**buffers, **caches},
+            "hidden": self._packed,
+        }
 
     def _prefill(self) -> None:
         self._logits = []
