@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from magneton.cli.options import DeviceOption, Format, FormatOption, QuietOption, YesOption
+from magneton.errors import MagnetonError
 
 app = typer.Typer(name="systems", add_completion=False, rich_markup_mode=None, invoke_without_command=True)
 NameArgument = Annotated[
@@ -20,6 +21,9 @@ def systems(context: typer.Context, output_format: FormatOption = Format.TEXT) -
     by the first command that needs it, or beforehand by `install`.
     """
     if context.invoked_subcommand is not None:
+        if output_format is not Format.TEXT:
+            command = context.invoked_subcommand
+            raise MagnetonError("--format stands too early", hint=f"write it after {command}")
         return
     from magneton.inventory import list_systems
     from magneton.report.output import print_result

@@ -34,17 +34,19 @@ class Conversation:
         small = all(each is not None for each in sizes_bytes) and _sum(sizes_bytes) <= ASKED_ABOVE_BYTES
         if small or not environments:
             return
-        names = " ".join(dict.fromkeys(environment.system for environment in environments))
-        self.confirm(f"install {names.replace(' ', ' and ')} ({about(sizes_bytes)})?", f"install {names}")
+        names = tuple(dict.fromkeys(environment.system for environment in environments))
+        commands = [f"install {name}" for name in names]
+        self.confirm(f"install {' and '.join(names)} ({about(sizes_bytes)})?", *commands)
 
-    def confirm(self, question: str, command: str) -> None:
-        """Ask, unless the answer was given in advance."""
+    def confirm(self, question: str, *commands: str) -> None:
+        """Ask, unless the answer was given in advance, as it can be with each of ``commands``."""
         if self.yes:
             return
         if not self.interactive:
+            agreed = " && ".join(f"magneton systems {command} --yes" for command in commands)
             raise MagnetonError(
                 f"{question.removesuffix('?')}: nobody can be asked here",
-                hint=f"agree beforehand with --yes, or with: magneton systems {command} --yes",
+                hint=f"agree beforehand with --yes, or with: {agreed}",
             )
         self.say(f"{question} [y/N]")
         if self.answer().strip().casefold() not in ("y", "yes"):

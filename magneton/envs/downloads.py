@@ -40,7 +40,7 @@ def use_leftovers(temporary: Path, downloads: Path) -> bool:
     downloads.mkdir(parents=True, exist_ok=True)
     keep(temporary, downloads)
     shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir()
+    temporary.mkdir(exist_ok=True)
     discard_broken(downloads, thorough=True)
     return any(downloads.iterdir())
 

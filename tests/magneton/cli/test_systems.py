@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commands import magneton, told
@@ -21,7 +22,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def listed(name: str) -> dict[str, object]:
+def listed(name: str) -> dict[str, Any]:
     systems = json.loads(magneton("systems", "--format", "json").stdout)["systems"]
     return next(system for system in systems if system["name"] == name)
 
@@ -29,12 +30,12 @@ def listed(name: str) -> dict[str, object]:
 def test_every_system_is_listed_with_where_it_runs(cache: Path) -> None:
     del cache
     text = magneton("systems", columns=200).stdout
-    (cpu, cuda) = listed("vllm")["environments"]  # type: ignore[misc]  # plain JSON
+    (cpu, cuda) = listed("vllm")["environments"]
 
     assert "this interpreter (cpu" in text
     assert "no environment yet; about 3.3" in text
     assert (cpu["kind"], cpu["state"], cuda["state"]) == ("cpu", "not made", "not made")
-    assert "cpu" in listed("torch")["here"]  # type: ignore[operator]  # plain JSON
+    assert "cpu" in listed("torch")["here"]
 
 
 def test_a_system_is_installed_shown_and_removed(cache: Path) -> None:
@@ -78,6 +79,7 @@ def test_nothing_large_is_installed_unasked(cache: Path) -> None:
         (("install", "vllm", "--device", "gpu"), "unknown device 'gpu'"),
         (("show", "vlm"), "did you mean 'vllm'?"),
         (("remove", "vlm"), "did you mean 'vllm'?"),
+        (("--format", "json", "show", "vllm"), "write it after show"),
         (("remove",), "remove what?"),
         (("remove", "vllm", "--all"), "remove what?"),
     ],
