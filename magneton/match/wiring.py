@@ -35,7 +35,7 @@ class Wiring:
 
 def wire(profile: Profile, phase: Phase) -> Wiring:
     operators = tuple(op for op in profile.operators if op.phase == phase)
-    inputs = tuple(tuple(map(int, op.inputs)) for op in operators)
+    inputs = tuple(_read(op, profile) for op in operators)
     outputs = tuple(_written(op) for op in operators)
     producer: dict[int, int] = {}
     consumers: dict[int, list[int]] = {}
@@ -55,6 +55,13 @@ def wire(profile: Profile, phase: Phase) -> Wiring:
         values=_recognisable(operators, inputs, outputs, producer, consumers),
         static=_static(profile, inputs, outputs, producer),
     )
+
+
+def _read(op: Operator, profile: Profile) -> tuple[int, ...]:
+    """New memory is made after the shape of what is given (``empty_like``), not of its content."""
+    memory = {profile.values[value].storage_id for value in op.outputs}
+    shaped = op.effect == "alloc" and not memory & {profile.values[value].storage_id for value in op.inputs}
+    return () if shaped else tuple(map(int, op.inputs))
 
 
 def _written(op: Operator) -> tuple[int, ...]:

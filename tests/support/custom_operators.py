@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-LIBRARY = torch.library.Library("magneton_tests", "DEF")
+LIBRARY = torch.library.Library("magneton_engine", "DEF")
 
 
 def attend(query: Tensor, cache: Tensor, out: Tensor) -> None:
@@ -39,4 +39,4 @@ LIBRARY.impl("bare", bare, "CPU")
 LIBRARY.impl("half_bare", half_bare, "CPU")
 LIBRARY.impl("packed_linear", packed_linear, "CPU")
 
-ops = torch.ops.magneton_tests
+ops = torch.ops.magneton_engine

@@ -46,7 +46,7 @@ class WithWeight(Packed):
 
 
 def weights_of(profile: Profile) -> list[str]:
-    (operator,) = (op for op in profile.operators if op.name.startswith("magneton_tests.packed_linear"))
+    (operator,) = (op for op in profile.operators if op.name.startswith("magneton_engine.packed_linear"))
     return [profile.values[v].name for v in operator.inputs if profile.values[v].role == "parameter"]
 
 
