@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from results import write_result
 
@@ -36,7 +37,7 @@ COMPARISONS = {
 }
 FEWEST, DEAREST = 8, 0.10
 ROUNDS, REPLAYS = 3, 7  # shares of a tenth need no narrow intervals
-_BLOCK = re.compile(r"\b(?:layers|h|blocks)\.(\d+)\b")
+_BLOCK = re.compile(r"\b(?:layers|h|blocks)\.(\d+)\b(?:\.(\w+))?")
 
 Place = tuple[int, int]  # which forward of the step, which block of it
 
@@ -101,20 +102,25 @@ def granularity(baseline: Profile, candidate: Profile, matching: Matching) -> di
 
 
 def places_of(operators: Sequence[Operator]) -> dict[OpId, Place]:
-    """The operators inside blocks. A forward ends where the number of the block falls."""
+    """The operators inside blocks. A forward ends where the number of the block falls.
+
+    A module that all blocks share (rotary embedding) is named after the first of them, and belongs to the one
+    that runs it.
+    """
     places: dict[OpId, Place] = {}
+    inside = [(it, found) for it in operators if (found := _BLOCK.search(it.module_path))]
     phase, forward, last = "", 0, -1
-    for operator in operators:
-        found = _BLOCK.search(operator.module_path)
-        if found is None:
-            continue
-        block = int(found[1])
-        if operator.phase != phase:
-            phase, forward = operator.phase, 0
-        elif block < last:
+    for (current, number), run in groupby(inside, key=lambda it: (it[0].phase, int(it[1][1]))):
+        members = tuple(run)
+        block = number
+        if current != phase:
+            phase, forward = current, 0
+        elif number < last and len({found[2] for _, found in members}) == 1:
+            block = last
+        elif number < last:
             forward += 1
         last = block
-        places[operator.op_id] = forward, block
+        places.update((operator.op_id, (forward, block)) for operator, _ in members)
     return places
 
 
