@@ -21,7 +21,7 @@ from magneton.profile.origin import Origin
 from magneton.record.plan import RecordPlan, Timeouts
 from magneton.record.request import RecordRequest
 from magneton.system import CALLABLE, Kind, SystemSpec, describe
-from magneton.workload import CALL, DType, Phase, Workload
+from magneton.workload import CALL, DType, GradMode, Phase, Workload
 
 AUTO = "auto"
 DEVICE = re.compile(r"auto|cpu|cuda(:\d+)?")
@@ -45,6 +45,7 @@ class Settings:
     threads: int | None = None
     rounds: int | None = None
     timeout_s: float | None = None
+    grad_mode: GradMode | None = None
     python: Named = field(default_factory=Named)
 
 
@@ -65,6 +66,7 @@ def like(settings: Settings, origin: Origin) -> Settings:
         meter=settings.meter or origin.meter.name,
         device=settings.device or ("cpu" if origin.device_kind == "cpu" else "cuda:0"),
         threads=settings.threads or origin.threads,
+        grad_mode=settings.grad_mode or origin.grad_mode,
     )
 
 
@@ -168,6 +170,7 @@ def _requests(
     specs: Sequence[SystemSpec], workloads: Sequence[Workload], model: Model | None, settings: Settings
 ) -> list[RecordRequest]:
     device = device_for([spec.name for spec in specs], settings.device, settings.python)
+    grad_mode = settings.grad_mode or _grad_mode(specs)
     return [
         RecordRequest(
             system=spec.name,
@@ -180,10 +183,20 @@ def _requests(
             meter=settings.meter or AUTO,
             device=device,
             threads=settings.threads or 1,
+            grad_mode=grad_mode,
             environment=describe(spec.name).environment,
         )
         for spec, work in zip(specs, workloads, strict=True)
     ]
+
+
+def _grad_mode(specs: Sequence[SystemSpec]) -> GradMode:
+    """Where one system runs under one mode only, the others follow: other modes, other operators."""
+    for spec in specs:
+        only = describe(spec.name).grad_mode
+        if only is not None:
+            return only
+    return "no_grad"
 
 
 def _callable_name(spec: SystemSpec) -> str:

@@ -13,6 +13,7 @@ from magneton.compare.comparability import check_origins
 from magneton.envs.consent import Conversation
 from magneton.envs.use import interpreters
 from magneton.errors import MagnetonError
+from magneton.profile.continuation import continuation_of
 from magneton.profile.model import Profile
 from magneton.profile.origin import Origin
 from magneton.profile.output import Output, cannot_write, reserve
@@ -119,12 +120,12 @@ def _obtain(
             return load(baseline.path), load(candidate.path)
         case RecordedProfile(), SystemSpec():
             profile = load(baseline.path)
-            request = _request_like(profile.origin, candidate, settings)
+            request = _request_like(profile, candidate, settings)
             check_origins(profile.origin, _expected(request, profile.origin))
             return profile, _run(request, settings, progress, conversation)
         case SystemSpec(), RecordedProfile():
             profile = load(candidate.path)
-            request = _request_like(profile.origin, baseline, settings)
+            request = _request_like(profile, baseline, settings)
             check_origins(_expected(request, profile.origin), profile.origin)
             return _run(request, settings, progress, conversation), profile
 
@@ -136,9 +137,11 @@ def _run(
         return record(ready, plan_of(settings), progress)
 
 
-def _request_like(origin: Origin, spec: SystemSpec, settings: Settings) -> RecordRequest:
-    (request,) = requests_for([spec], like(settings, origin))
-    return request
+def _request_like(profile: Profile, spec: SystemSpec, settings: Settings) -> RecordRequest:
+    """Of what was recorded, also the tokens that its decode steps were fed."""
+    (request,) = requests_for([spec], like(settings, profile.origin))
+    same = request.workload == profile.origin.workload
+    return replace(request, continuation=continuation_of(profile) if same else None)
 
 
 def _expected(request: RecordRequest, other: Origin) -> Origin:

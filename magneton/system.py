@@ -79,6 +79,7 @@ class SystemDescription:
     options: Mapping[str, OptionDescription] = field(default_factory=dict[str, OptionDescription])
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     models: tuple[str, ...] = ()  # architectures it can run; empty: no list is kept
+    grad_mode: Literal["inference", "no_grad"] | None = None  # the only one it runs under; None: any
 
     def package_on(self, kind: Kind) -> str:
         """The distribution that is the system on this kind of device."""

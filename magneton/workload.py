@@ -10,6 +10,7 @@ PREFILL: Phase = "prefill"
 DECODE: Phase = "decode"
 CALL: Phase = "call"  # the one phase of a user's callable
 
+GradMode = Literal["inference", "no_grad", "grad"]
 Continuation = tuple[tuple[int, ...], ...]  # what decode steps are fed, [decode_steps][batch]
 
 

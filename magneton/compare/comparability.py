@@ -22,7 +22,7 @@ _HINTS = {
     "meter's provenance": "measured, modelled and counted figures are never mixed: choose one --meter",
     "meter's scale": "the meter was set up differently: use the same version and device file",
     "number of threads": "record both sides with the same --threads",
-    "grad mode": "gradients kept on one side only are other work: set both systems to the same grad mode",
+    "gradients": "gradients kept on one side only are other work: set both systems to the same grad mode",
 }
 _DECIDES_VALUES = ("model", "model configuration", "phases", "batch", "prompt tokens", "decode steps", "seed")
 _WORKLOAD_HINT = "record both sides with the same workload options"
@@ -76,7 +76,7 @@ def _fields(origin: Origin) -> Iterator[tuple[str, object]]:
     yield "decode steps", workload.decode_steps
     yield "seed", workload.seed
     yield "number of threads", origin.threads
-    yield "grad mode", origin.grad_mode
+    yield "gradients", "kept" if origin.grad_mode == "grad" else "not kept"
 
 
 def is_paired(baseline: Origin, candidate: Origin) -> bool:
@@ -103,6 +103,8 @@ def work_notes(one: Origin, other: Origin) -> list[str]:
         found.append(f"the dtypes differ: {one.workload.dtype} and {other.workload.dtype}")
     if one.weights_hash != other.weights_hash:
         found.append("the weights differ although the model's configuration is the same")
+    if one.grad_mode != other.grad_mode:
+        found.append(f"the grad modes differ: {one.grad_mode} and {other.grad_mode}")
     if one.mode != other.mode:
         found.append(f"the baseline ran {one.mode}, the candidate {other.mode}")
     for side, origin in (("baseline", one), ("candidate", other)):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from magneton.system import system_label
-from magneton.workload import Continuation, Workload
+from magneton.workload import Continuation, GradMode, Workload
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
@@ -27,6 +27,7 @@ class RecordRequest:
     threads: int = 1
     python: Path = field(default_factory=lambda: Path(sys.executable))
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    grad_mode: GradMode = "no_grad"  # of a system that runs under either
     continuation: Continuation | None = None  # what decode is to be fed, as another side was
 
     def label(self) -> str:

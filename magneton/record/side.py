@@ -75,6 +75,7 @@ class Side:
             session=session,
             journal=self.journal,
             started_s=started_s,
+            grad_mode=request.grad_mode,
             continuation=request.continuation or continuation,
         )
         self._prepared = self._client.ask(command, Prepared, timeout_s=self._plan.timeouts.prepare_s)

@@ -15,8 +15,14 @@ from magneton.names import unknown
 from magneton.system import complete_options
 from magneton.systems.running import Facts, Setup
 from magneton.systems.tokens import TokenTensors, greedy_continuation, token_tensors
-from magneton.systems.torch_setting import found_flags, found_versions, use_device, use_threads
-from magneton.workload import DECODE, PREFILL, Continuation, Phase
+from magneton.systems.torch_setting import (
+    found_flags,
+    found_versions,
+    use_device,
+    use_threads,
+    without_gradients,
+)
+from magneton.workload import DECODE, PREFILL, Continuation, GradMode, Phase
 
 NAME = "torch"
 MODULES = {
@@ -53,6 +59,7 @@ class PlainTorchSystem:
             )
         self._caches = tuple(part for part in self._model.modules() if isinstance(part, KeyValueCache))
         prompt = torch.from_numpy(prompt_ids(workload, config["vocab_size"])).to(setup.device)
+        self._grad_mode: GradMode = setup.grad_mode
         self._prompt_tokens = workload.prompt_tokens
         self._phases = workload.phases
         if setup.continuation is not None:
@@ -64,7 +71,7 @@ class PlainTorchSystem:
         self._fed = torch.tensor(continuation)
         return Facts(
             versions=found_versions(("safetensors",)),
-            grad_mode="no_grad",
+            grad_mode=self._grad_mode,
             mode="eager",
             dataflow_mode="eager",
             flags={**found_flags(), "config.dtype": workload.dtype, "config.use_cache": "True"},
@@ -83,7 +90,7 @@ class PlainTorchSystem:
         self._filled = phase == DECODE
 
     def step(self, phase: Phase) -> Mapping[str, Any]:
-        with torch.no_grad():
+        with without_gradients(self._grad_mode):
             if phase == PREFILL:
                 logits = self._model(self._tokens.prompt, 0)
                 self._filled = True
@@ -97,7 +104,7 @@ class PlainTorchSystem:
 
     def _greedy(self, steps: int) -> Continuation:
         logits = self.step(PREFILL)["logits"]
-        with torch.no_grad():
+        with without_gradients(self._grad_mode):
             return greedy_continuation(
                 logits, lambda ids, step: self._model(ids, self._prompt_tokens + step), steps
             )

@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from magneton.profile.origin import Mode
-from magneton.workload import Continuation, Phase, Workload
-
-GradMode = Literal["inference", "no_grad", "grad"]
+from magneton.workload import Continuation, GradMode, Phase, Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +18,7 @@ class Setup:
     workload: Workload
     device: str  # "cpu", "cuda:0"
     threads: int
+    grad_mode: GradMode = "no_grad"  # for a system that runs under either; a user's callable has its own
     continuation: Continuation | None = None  # what decode is to be fed; None: the likeliest tokens
 
 

@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
 
 from magneton.errors import MagnetonError
 from magneton.system import installed_version
-from magneton.systems.running import GradMode
+from magneton.workload import GradMode
 
 ENVIRONMENT_PREFIXES = ("OMP_", "MKL_", "KMP_", "GOMP_", "TORCH_", "PYTORCH_", "CUBLAS_", "NVIDIA_TF32")
 
@@ -18,6 +19,11 @@ def grad_mode() -> GradMode:
     if torch.is_inference_mode_enabled():
         return "inference"
     return "grad" if torch.is_grad_enabled() else "no_grad"
+
+
+def without_gradients(mode: GradMode) -> AbstractContextManager[object]:
+    """Inside, no gradient is tracked, in the way of ``mode``."""
+    return torch.inference_mode() if mode == "inference" else torch.no_grad()
 
 
 def use_threads(threads: int) -> None:

@@ -15,8 +15,14 @@ from magneton.models.tokens import check_continuation, prompt_ids
 from magneton.system import complete_options, describe
 from magneton.systems.running import Facts, Setup
 from magneton.systems.tokens import TokenTensors, greedy_continuation, token_tensors
-from magneton.systems.torch_setting import found_flags, found_versions, use_device, use_threads
-from magneton.workload import DECODE, PREFILL, Continuation, Phase
+from magneton.systems.torch_setting import (
+    found_flags,
+    found_versions,
+    use_device,
+    use_threads,
+    without_gradients,
+)
+from magneton.workload import DECODE, PREFILL, Continuation, GradMode, Phase
 
 NAME = "transformers"
 CONFIG_FLAGS = ("_attn_implementation", "use_cache", "dtype", "quantization_config")
@@ -72,7 +78,8 @@ class TransformersSystem:
         if setup.continuation is not None:
             check_continuation(setup.continuation, setup.workload, vocab_size)
         self.rewind(PREFILL)
-        with torch.no_grad():
+        self._grad_mode: GradMode = setup.grad_mode
+        with without_gradients(self._grad_mode):
             logits = self._forward(prompt)
         self._after_prefill: tuple[Any, ...] = tuple(self._cache.layers)
         self._continuation = setup.continuation or self._greedy(logits, setup.workload.decode_steps)
@@ -89,7 +96,7 @@ class TransformersSystem:
             self._cache.layers = [_copied(layer) for layer in self._after_prefill]
 
     def step(self, phase: Phase) -> Mapping[str, Any]:
-        with torch.no_grad():
+        with without_gradients(self._grad_mode):
             if phase == PREFILL:
                 return {"logits": self._forward(self._tokens.prompt)}
             logits = tuple(self._forward(ids) for ids in self._tokens.decode)
@@ -106,7 +113,7 @@ class TransformersSystem:
 
     def _greedy(self, logits: torch.Tensor, steps: int) -> Continuation:
         self.rewind(DECODE)
-        with torch.no_grad():
+        with without_gradients(self._grad_mode):
             return greedy_continuation(logits, lambda ids, _step: self._forward(ids), steps)
 
     def _forward(self, ids: torch.Tensor) -> torch.Tensor:
@@ -122,7 +129,7 @@ class TransformersSystem:
         }
         return Facts(
             versions=found_versions(("transformers", "safetensors", "accelerate")),
-            grad_mode="no_grad",
+            grad_mode=self._grad_mode,
             mode="eager",
             dataflow_mode="eager",
             flags={**found_flags(), **flags},

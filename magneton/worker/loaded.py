@@ -118,6 +118,7 @@ def _load(command: Prepare) -> tuple[RunningSystem, Facts]:
         workload=command.workload,
         device=command.device,
         threads=command.threads,
+        grad_mode=command.grad_mode,
         continuation=command.continuation,
     )
     try:

@@ -20,7 +20,7 @@ from typing import Any, Literal, cast
 from magneton.profile.model import BlockReading
 from magneton.profile.origin import MeterInfo
 from magneton.record.codec import CodecError, encode, reader
-from magneton.workload import Continuation, Phase, Workload
+from magneton.workload import Continuation, GradMode, Phase, Workload
 
 PROTOCOL_VERSION = 1
 MAX_MESSAGE_BYTES = 1 << 20
@@ -49,6 +49,7 @@ class Prepare:
     session: str
     journal: Path
     started_s: float  # the recording's start on the clock that all processes share (time.monotonic)
+    grad_mode: GradMode = "no_grad"
     continuation: Continuation | None = None  # what decode steps are to be fed; None: the system chooses
 
     @property

@@ -14,8 +14,8 @@ from magneton.record.progress import NoProgress
 from magneton.record.request import RecordRequest
 from magneton.settings import Settings, device_for, kind_of, like, plan_of, requests_for
 from magneton.sides import ready_requests
-from magneton.system import SystemSpec, installed_version
-from magneton.workload import CALL, Workload
+from magneton.system import SystemSpec, installed_version, parse_system
+from magneton.workload import CALL, GradMode, Workload
 
 CALLABLE = SystemSpec(name="callable", options={"path": "/home/me/mine.py", "function": "build"})
 
@@ -56,6 +56,23 @@ def test_a_device_is_named_in_full(given: str, used: str) -> None:
     (request,) = requests_for([CALLABLE], Settings(device=given))
 
     assert request.device == used
+
+
+def test_the_other_side_follows_a_system_that_has_one_grad_mode_only() -> None:
+    systems = [parse_system(name) for name in ("transformers", "vllm")]
+    specs = [spec for spec in systems if isinstance(spec, SystemSpec)]
+
+    assert {request.grad_mode for request in requests_for(specs, Settings(scale="tiny"))} == {"inference"}
+    assert requests_for(specs[:1], Settings(scale="tiny"))[0].grad_mode == "no_grad"
+
+
+@pytest.mark.parametrize("mode", ["inference", "no_grad"])
+def test_a_recorded_side_says_the_grad_mode(mode: GradMode) -> None:
+    settings = like(Settings(), an_origin(grad_mode=mode, model="llama-tiny"))
+    system = parse_system("torch")
+
+    assert isinstance(system, SystemSpec)
+    assert requests_for([system], settings)[0].grad_mode == mode
 
 
 @pytest.mark.parametrize("name", ["cudda", "cuda:", "cuda:x", "cpu:0", "mps"])

@@ -1,13 +1,15 @@
 """Sides that have to be run: the whole road from a user's file to a verdict, counted, so no clock matters."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from magneton.compare.model import Criteria
 from magneton.compare.profiles import compare_profiles
 from magneton.errors import Incomparable
-from magneton.profile.store import load
+from magneton.profile.store import load, save
 from magneton.record.progress import NoProgress
 from magneton.settings import Settings
 from magneton.sides import obtain_pair, record_system
@@ -83,3 +85,22 @@ def test_what_cannot_be_compared_with_a_file_is_refused_before_it_is_run(
 
     with pytest.raises(Incomparable, match=field):
         obtain_pair(str(tmp_path / "lean.mgn"), f"{mine}:never", other, NoProgress())
+
+
+def test_a_system_against_a_file_decodes_the_tokens_of_the_file(tmp_path: Path) -> None:
+    """Under the file's grad mode, too."""
+    settings = Settings(scale="tiny", prompt_tokens=4, decode_steps=2, meter="counted:flops")
+    recorded = record_system("torch", settings, NoProgress(), output=tmp_path / "first.mgn")
+    given = np.array([[7], [8]])
+    other = replace(
+        recorded,
+        outputs={**recorded.outputs, "decode.fed": given},
+        origin=replace(recorded.origin, grad_mode="inference"),
+    )
+    save(other, tmp_path / "other.mgn")
+
+    _, candidate = obtain_pair(str(tmp_path / "other.mgn"), "torch", Settings(), NoProgress())
+
+    np.testing.assert_array_equal(candidate.outputs["decode.fed"], given)
+    assert candidate.origin.grad_mode == "inference"
+    assert not np.array_equal(recorded.outputs["decode.fed"], given)

@@ -43,6 +43,7 @@ class SglangSystem:
         os.environ.update(describe(NAME).environment)  # read when sglang is imported
         use_threads(setup.threads)
         use_device(setup.device)
+        os.environ["SGLANG_ENABLE_TORCH_INFERENCE_MODE"] = str(setup.grad_mode == "inference").lower()
         prepare_import(setup.device)
         self._scheduler, arguments = _scheduler(server_arguments(setup, options), setup.device)
         self._turns: Any = import_module("sglang.srt.utils").DynamicGradMode

@@ -30,7 +30,7 @@ METER = MeterInfo(name="modelled", unit="J", provenance=Provenance.MODELLED)
         ({"workload": Workload(phases=("prefill",), dtype="float16")}, "dtype"),
         ({"workload": Workload(phases=("prefill",), seed=1)}, "seed"),
         ({"threads": 2}, "number of threads"),
-        ({"grad_mode": "grad"}, "grad mode"),
+        ({"grad_mode": "grad"}, "gradients"),
     ],
 )
 def test_another_field_is_refused_by_name_with_both_values(changes: dict[str, Any], field: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.numpy import load_file, save_file
 from tiny_models import tiny_model
-from torch import nn
+from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from magneton.errors import MagnetonError
@@ -19,7 +19,7 @@ from magneton.models.tokens import prompt_ids
 from magneton.plugins import SYSTEMS, load_plugin
 from magneton.systems.outputs import Array, finish_outputs
 from magneton.systems.running import Facts, RunningSystem, Setup
-from magneton.workload import DECODE, PREFILL, Continuation, DType, Phase, Workload
+from magneton.workload import DECODE, PREFILL, Continuation, DType, GradMode, Phase, Workload
 
 needs_transformers = pytest.mark.skipif(
     find_spec("transformers") is None, reason="transformers is not installed"
@@ -48,6 +48,7 @@ def load(
     options: Mapping[str, str] | None = None,
     device: str = "cpu",
     continuation: Continuation | None = None,
+    grad_mode: GradMode = "no_grad",
 ) -> tuple[RunningSystem, Facts]:
     system: RunningSystem = load_plugin(SYSTEMS, name)()
     setup = Setup(
@@ -57,6 +58,7 @@ def load(
         device=device,
         threads=1,
         continuation=continuation,
+        grad_mode=grad_mode,
     )
     return system, system.load(setup)
 
@@ -181,11 +183,16 @@ def test_half_precisions_run_and_come_back_as_float32(name: str, dtype: DType, f
 
 
 @pytest.mark.parametrize("name", BOTH)
-def test_no_gradients_are_kept(name: str, folder: Path):
-    system, facts = load(name, folder)
-    system.rewind(PREFILL)
-    assert not system.step(PREFILL)["logits"].requires_grad
-    assert facts.grad_mode == "no_grad"
+@pytest.mark.parametrize("mode", ["no_grad", "inference"])
+def test_no_gradients_are_kept(name: str, mode: GradMode, folder: Path):
+    system, facts = load(name, folder, grad_mode=mode)
+    assert facts.grad_mode == mode
+    for phase in (PREFILL, DECODE, DECODE, PREFILL):
+        system.rewind(phase)
+        logits = system.step(phase)["logits"]
+        last: Tensor = logits[-1] if phase == DECODE else logits
+        assert not last.requires_grad
+        assert last.is_inference() == (mode == "inference")
 
 
 @pytest.mark.parametrize("name", BOTH)
