@@ -80,6 +80,7 @@ class SystemDescription:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     models: tuple[str, ...] = ()  # architectures it can run; empty: no list is kept
     grad_mode: Literal["inference", "no_grad"] | None = None  # the only one it runs under; None: any
+    supports: str | None = None  # versions of the system that its adapter is written for: ">=0.32,<0.33"
 
     def package_on(self, kind: Kind) -> str:
         """The distribution that is the system on this kind of device."""

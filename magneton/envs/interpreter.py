@@ -74,21 +74,32 @@ def runs_in_own_environment(system: str, description: SystemDescription, kind: K
     return system != CALLABLE and not runs_here(description, kind)
 
 
-def check_interpreter(python: Path, system: str, specifier: str | None) -> None:
-    """Refuse one that does not start, or is of a version that cannot run the system."""
-    check_python(versions_in(python, ())["python"], str(python), system, specifier)
+def check_interpreter(python: Path, system: str, description: SystemDescription, kind: Kind) -> None:
+    """Refuse one that does not start, whose Python cannot run the system, or that has another version of the
+    system than its adapter is written for. It is asked itself, which takes no import of the system."""
+    packages = tuple(dict.fromkeys((description.package_on(kind), description.package)))
+    found = versions_in(python, packages)
+    check_python(found["python"], str(python), system, description.variants[kind].python)
+    if description.supports is None:
+        return
+    advice = f"name another interpreter with --python {system}=PATH"
+    if system != CALLABLE:
+        advice = f"leave out --python and run: magneton systems install {system}; or {advice}"
+    package = next((name for name in packages if name in found), None)
+    if package is None:
+        raise MagnetonError(f"{python} has no {' or '.join(packages)}", hint=advice)
+    if not _meets(found[package], _specifier(description.supports, system, package)):
+        raise MagnetonError(
+            f"{python} has {package} {found[package]}; magneton's adapter for {system} is written for"
+            f" {package} {description.supports}",
+            hint=advice,
+        )
 
 
 def check_python(found: str, what: str, system: str, specifier: str | None) -> None:
     """Refuse Python ``found`` where the system's adapter, or ours, cannot run in it."""
     for needed in (f">={NEEDED[0]}.{NEEDED[1]}", specifier or ""):
-        try:
-            fits = SpecifierSet(needed).contains(found, prereleases=True)
-        except InvalidSpecifier as error:
-            raise MagnetonError(
-                f"the description of {system} asks for Python {needed!r}", hint="write it as >=3.11,<3.14"
-            ) from error
-        if not fits:
+        if not _specifier(needed, system, "Python").contains(found, prereleases=True):
             raise MagnetonError(
                 f"{system} needs Python {needed}; {what} is {found}",
                 hint=f"name an interpreter that fits: --python {system}=PATH",
@@ -132,6 +143,15 @@ def requirements(texts: Iterable[str]) -> tuple[Requirement, ...]:
 def lacking(required: Iterable[Requirement], found: Mapping[str, str]) -> tuple[str, ...]:
     """Which of ``required`` the versions ``found`` do not meet."""
     return tuple(str(each) for each in required if not _meets(found.get(each.name), each.specifier))
+
+
+def _specifier(text: str, system: str, what: str) -> SpecifierSet:
+    try:
+        return SpecifierSet(text)
+    except InvalidSpecifier as error:
+        raise MagnetonError(
+            f"the description of {system} asks for {what} {text!r}", hint="write it as >=3.11,<3.14"
+        ) from error
 
 
 def _meets(found: str | None, specifier: SpecifierSet) -> bool:

@@ -34,7 +34,7 @@ def interpreters(
     for system, description in systems.items():
         python = named.of(system)
         if python is not None:
-            check_interpreter(python, system, description.variants[kind].python)
+            check_interpreter(python, system, description, kind)
             chosen[system] = python
         elif runs_in_own_environment(system, description, kind):
             needed[system] = environment_for(system, description, kind)

