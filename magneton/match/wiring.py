@@ -12,6 +12,9 @@ from magneton.profile.model import Operator, Profile, Value
 from magneton.workload import Phase
 
 
+WHOLE = ("int64", "int32", "bool")  # narrower ones may be weights of a quantised model
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Wiring:
     """Who produces and who reads each value of a phase.
@@ -107,8 +110,9 @@ def _static(
 def _is_setting(value: Value, tells_much: bool) -> bool:
     """What holds few different numbers is a mask or a scale, whatever its role.
 
-    Else named buffers are tables; unnamed constants may as well be weights or a cache.
+    Else named buffers are tables, and whole numbers places and lengths; other unnamed constants may as well
+    be weights or a cache.
     """
-    if value.role == "input" and tells_much:
-        return not value.dtype.startswith(("float", "bfloat", "complex"))
+    if value.role in ("input", "constant") and tells_much:
+        return value.dtype in WHOLE or (value.role == "input" and value.dtype.startswith(("uint", "int")))
     return value.role == "buffer" or (value.role != "activation" and not tells_much)

@@ -12,7 +12,7 @@ _REASONS: dict[Unpaired, str] = {
     "not-sketched": "its results were not sketched",
     "sync": "brings data to the host",
     "side-effect": "works by side effect",
-    "dead": "its results are never used",
+    "dead": "no other operator uses its results",
     "alloc": "allocates memory",
     "setup": "sets up tables from constants",
 }

@@ -43,3 +43,21 @@ def test_a_result_written_into_memory_shaped_like_another_value_ends_no_earlier_
     x = torch.rand(32, 16, generator=torch.Generator().manual_seed(0))
     matching = match(trace_callable(plain, (x,)), trace_callable(into_memory, (x,)))
     assert len(matching.regions) == 3
+
+
+def test_places_in_a_cache_are_settings_and_glue_no_layers():
+    """Both layers write where one operator says: it serves both and belongs to neither."""
+    places = torch.randperm(64, generator=torch.Generator().manual_seed(1))
+
+    def step(x: Tensor, caches: Tensor, shift: int) -> Tensor:
+        where = torch.remainder(places + shift, 64)
+        for layer in range(2):
+            caches[layer].index_copy_(0, where, torch.sin(x))
+            x = torch.tanh(caches[layer][where] * 1.5)
+        return x
+
+    x = torch.rand(64, 16, generator=torch.Generator().manual_seed(0))
+    one, other = (trace_callable(step, (x, torch.zeros(2, 64, 16), shift)) for shift in (0, 64))
+    shared = {op.op_id for op in one.operators if op.name.startswith(("aten.add", "aten.remainder"))}
+    regions = match(one, other).regions
+    assert all(shared.isdisjoint(region.baseline) for region in regions if not region.shared)
