@@ -29,6 +29,7 @@ class OptionDescription:
     help: str
     default: str | None = None
     choices: tuple[str, ...] = ()
+    least: int = 0  # of a whole number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,8 +182,9 @@ def _callable(path: str, function: str) -> SystemSpec:
 def _check_value(what: str, value: str, option: OptionDescription) -> None:
     if option.type == "choice" and value not in option.choices:
         raise unknown(f"value for {what}:", value, option.choices)
-    if option.type == "int" and not value.isdecimal():
-        raise MagnetonError(f"{what} must be a whole number, not {value!r}", hint=option.help)
+    if option.type == "int" and not (value.isdecimal() and int(value) >= option.least):
+        least = f" of at least {option.least}" if option.least else ""
+        raise MagnetonError(f"{what} must be a whole number{least}, not {value!r}", hint=option.help)
 
 
 def _option_hint(item: str, description: SystemDescription) -> str:

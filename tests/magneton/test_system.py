@@ -59,6 +59,7 @@ def test_a_callable_can_be_found_from_any_folder(in_folder: Path, text: str):
         ("transformers:", "is not key=value", "options: attn_implementation"),
         ("transformers:logits_to_keep=-1", "must be a whole number, not '-1'", "positions"),
         ("transformers:logits_to_keep=1,logits_to_keep=0", "is given twice", "keep one"),
+        ("vllm:block_size=0", "must be a whole number of at least 1, not '0'", "block of the cache"),
         ("torch:logits=some", "unknown value for torch:logits: 'some'", "last, all"),
         ("callable", "named by its file", "PATH.py:FUNCTION"),
         ("my_model.py", "names no function", "my_model.py:FUNCTION"),

@@ -1,5 +1,6 @@
 """From a workload and options to the arguments of SGLang's server, and its settings as flags."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -7,6 +8,8 @@ from magneton.systems.running import Setup
 
 UNUSED_TOKENS = 2  # of a request: one that the last step chooses, one so that no step is a request's last
 SPARE_TOKENS = 64  # SGLang keeps a page for padding, and admits nothing that would fill the pool
+LEAST_CHUNK_TOKENS = 2048  # of a prefill, of all that SGLang chooses by the memory at hand
+LARGEST_PREFILL_TOKENS = 16384  # SGLang's own; what reaches it waits for the next batch
 ON_CPU = {"attention_backend": "torch_native", "sampling_backend": "pytorch", "grammar_backend": "none"}
 FLAGS = (
     "attention_backend",
@@ -30,12 +33,15 @@ def server_arguments(setup: Setup, options: Mapping[str, str]) -> dict[str, Any]
     """
     workload = setup.workload
     on_cpu = setup.device == "cpu"
-    positions = workload.prompt_tokens + workload.decode_steps + UNUSED_TOKENS
+    prompts_tokens = workload.batch * workload.prompt_tokens
+    page = int(options["page_size"] or 1)
+    pages = math.ceil((workload.prompt_tokens + workload.decode_steps + UNUSED_TOKENS) / page)
+    pool_tokens = page * (workload.batch * pages + math.ceil(SPARE_TOKENS / page))
     arguments: dict[str, Any] = {
         "model_path": str(setup.model_folder),
         "device": setup.device.partition(":")[0],
         "dtype": workload.dtype,
-        "max_total_tokens": workload.batch * positions + SPARE_TOKENS,
+        "max_total_tokens": pool_tokens,
         "max_running_requests": workload.batch,
         "disable_cuda_graph": on_cpu or options["disable_cuda_graph"] == "true",
         "disable_radix_cache": options["disable_radix_cache"] == "true",
@@ -47,9 +53,11 @@ def server_arguments(setup: Setup, options: Mapping[str, str]) -> dict[str, Any]
         if options[name]:
             arguments[name] = options[name]
     if options["page_size"]:
-        arguments["page_size"] = int(options["page_size"])
-    if workload.batch * workload.prompt_tokens > 2048:
+        arguments["page_size"] = page
+    if prompts_tokens > LEAST_CHUNK_TOKENS:
         arguments["chunked_prefill_size"] = -1  # the prefill is one step
+    if prompts_tokens >= LARGEST_PREFILL_TOKENS:
+        arguments["max_prefill_tokens"] = pool_tokens
     return arguments
 
 

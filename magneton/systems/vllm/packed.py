@@ -20,8 +20,8 @@ def packed_weights(model: nn.Module, folder: Path, dtype: torch.dtype) -> Mappin
     for path, module in model.named_modules():
         weight: Any = getattr(module, "weight", None)
         if isinstance(weight, Tensor) and weight.numel() == 0:
-            parent, _, leaf = path.rpartition(".")
-            names = [f"{parent}.{part}.weight" for part in parts.get(leaf, (leaf,))]
+            leaf = path.rpartition(".")[2]
+            names = [f"{path.removesuffix(leaf)}{part}.weight" for part in parts.get(leaf, (leaf,))]
             if all(name in files for name in names):
                 found[path] = torch.cat([_read(files[name], name) for name in names]).to(dtype)
     return found
