@@ -11,7 +11,6 @@ from magneton.profile.distance import Reals
 from magneton.profile.model import Operator, Profile, Value
 from magneton.workload import Phase
 
-
 WHOLE = ("int64", "int32", "bool")  # narrower ones may be weights of a quantised model
 
 

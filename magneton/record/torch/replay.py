@@ -11,8 +11,9 @@ from typing import Any, Protocol
 
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from magneton.profile.model import KeyId, ReplayReading
-from magneton.record.torch.calls import signature_of
+from magneton.profile.model import KeyId, Operator, ReplayReading
+from magneton.record.torch.attributes import attributes_json
+from magneton.record.torch.calls import inspect_call, signature_of
 from magneton.record.torch.internals import call_parts
 from magneton.record.torch.keys import operator_key
 from magneton.record.torch.opening import Openings
@@ -39,14 +40,27 @@ class ReplayMode(TorchDispatchMode):
         reader: KeyReader,
         key_of: Callable[[Any, Sequence[Any], Mapping[str, Any]], str] = operator_key,
         openings: Openings | None = None,
+        traced: Sequence[Operator] = (),
     ) -> None:
         super().__init__()
         self._key_ids = key_ids
+        self._traced = traced
         self._reader = reader
         self._key_of = key_of
         self._openings = Openings() if openings is None else openings
         self.executed = 0
         self.strangers = 0
+
+    def _at(self, place: int, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> KeyId | None:
+        """The key of the operator that was traced at this place of the step, if it differs in content only.
+
+        An engine's counters go on from step to step: their content is part of a key and never met again.
+        """
+        if place >= len(self._traced):
+            return None
+        traced, call = self._traced[place], inspect_call(func, args, kwargs)
+        same = traced.name == str(func) and traced.attributes == attributes_json(call.given)
+        return traced.key_id if same else None
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
@@ -59,8 +73,10 @@ class ReplayMode(TorchDispatchMode):
         if inside is not None:
             with self:
                 return inside(*args, **kwargs)
-        self.executed += 1
         key_id = self._key_ids.get(self._key_of(func, args, kwargs))
+        if key_id is None:
+            key_id = self._at(self.executed, func, args, kwargs)
+        self.executed += 1
         if key_id is None:
             self.strangers += 1
             return func(*args, **kwargs)

@@ -100,7 +100,7 @@ class TorchTracer:
     ) -> None:
         traced = self._traced[phase]
         reader = _reader(traced, meter, budget_s)
-        mode = ReplayMode(self._recorder.key_ids, reader, openings=self._openings)
+        mode = ReplayMode(self._recorder.key_ids, reader, openings=self._openings, traced=traced.operators)
         system.rewind(phase)
         with torch.compiler.set_stance("force_eager"), mode:  # as the dataflow pass ran
             returned = system.step(phase)

@@ -13,10 +13,12 @@ from torch_steps import ClockMeter, FakeClock
 
 from magneton.meters.meter import Reading
 from magneton.profile.model import KeyId, ReplayReading
+from magneton.record.torch.dataflow import Recorder
 from magneton.record.torch.in_place import EVERY, InPlaceReader, empty_call
 from magneton.record.torch.keys import operator_key
 from magneton.record.torch.looping import OUT_OF_TIME, LoopReader, dearest
 from magneton.record.torch.replay import KeyReader, ReplayMode
+from magneton.workload import CALL
 
 aten = torch.ops.aten
 
@@ -325,3 +327,36 @@ def test_composites_are_cut_as_the_dataflow_pass_cuts_them():
             result = F.linear(x, weight)
     assert len(rows) == 2  # t, mm
     assert result.equal(expected)
+
+
+class Counting:
+    """An engine's counter of requests: its content is another one in every step."""
+
+    def __init__(self) -> None:
+        self.counter = torch.zeros(3, dtype=torch.int64)
+
+    def step(self) -> torch.Tensor:
+        self.counter.add_(1)
+        return self.counter[torch.tensor([0])] * 2
+
+
+def test_an_operator_on_a_counter_that_goes_on_is_met_again_at_its_place():
+    system, recorder = Counting(), Recorder()
+    with recorder.phase(CALL, {}) as recording:
+        system.step()
+    reader = in_place()
+    mode = ReplayMode(recorder.key_ids, reader, traced=recording.trace.operators)
+    with mode:
+        system.step()
+    assert mode.strangers == 0
+    assert {row.key_id for row in reader.readings(0)} == {op.key_id for op in recording.trace.operators}
+
+
+def test_another_operator_at_that_place_is_a_stranger():
+    recorder = Recorder()
+    with recorder.phase(CALL, {}) as recording:
+        torch.zeros(3, dtype=torch.int64).add_(1)
+    mode = ReplayMode(recorder.key_ids, in_place(), traced=recording.trace.operators)
+    with mode:
+        torch.zeros(3, dtype=torch.int64).mul_(2)
+    assert mode.strangers == 1
