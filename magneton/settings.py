@@ -104,10 +104,10 @@ def requests_for(specs: Sequence[SystemSpec], settings: Settings) -> list[Record
         )
     model = resolve_model(settings.model or DEFAULT_MODEL, settings.scale)
     for spec, work in zip(specs, workloads, strict=True):
-        check_fits(model, work)
-        runnable = describe(spec.name).models
-        if runnable and model.architecture not in runnable:
-            raise unknown(f"architecture for {spec.name}", model.architecture, runnable)
+        description = describe(spec.name)
+        check_fits(model, work, description.spare_positions)
+        if description.models and model.architecture not in description.models:
+            raise unknown(f"architecture for {spec.name}", model.architecture, description.models)
     return _requests(specs, workloads, model, settings)
 
 

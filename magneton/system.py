@@ -81,6 +81,7 @@ class SystemDescription:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     models: tuple[str, ...] = ()  # architectures it can run; empty: no list is kept
     grad_mode: Literal["inference", "no_grad"] | None = None  # the only one it runs under; None: any
+    spare_positions: int = 0  # of the model that it wants beyond those of the workload
     supports: str | None = None  # versions of the system that its adapter is written for: ">=0.32,<0.33"
 
     def package_on(self, kind: Kind) -> str:

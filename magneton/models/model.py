@@ -117,13 +117,15 @@ def weight_files(folder: Path) -> tuple[Path, ...]:
     return files
 
 
-def check_fits(model: Model, workload: Workload) -> None:
-    """Refuse a workload whose sequences are longer than the model's positions."""
-    needed = workload.prompt_tokens + workload.decode_steps
+def check_fits(model: Model, workload: Workload, spare: int = 0) -> None:
+    """Refuse a workload whose sequences, and what its system wants to ``spare``, are longer than the model's
+    positions."""
+    needed = workload.prompt_tokens + workload.decode_steps + spare
     if model.positions is not None and needed > model.positions:
+        more = f", and {spare} that the system keeps free," if spare else ""
         raise MagnetonError(
-            f"{workload.prompt_tokens} prompt tokens and {workload.decode_steps} decode steps need {needed} "
-            f"positions; {model.name} has {model.positions}",
+            f"{workload.prompt_tokens} prompt tokens and {workload.decode_steps} decode steps{more} need"
+            f" {needed} positions; {model.name} has {model.positions}",
             hint="shorten the prompt or decode fewer steps",
         )
 

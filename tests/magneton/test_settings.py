@@ -111,7 +111,7 @@ def test_what_cannot_use_a_board_here_keeps_the_other_side_off_it_too() -> None:
 
 def test_each_side_runs_in_the_interpreter_that_is_named_for_it() -> None:
     here = Path(sys.executable)
-    other = here.resolve()
+    other = next(path for name in ("python", "python3") if (path := here.with_name(name)) != here)
     requests = [RecordRequest(system="torch"), RecordRequest(system="callable")]
     settings = Settings(python=Named(for_all=other, by_system={"torch": here}))
 

@@ -45,6 +45,7 @@ def server_arguments(setup: Setup, options: Mapping[str, str]) -> dict[str, Any]
         "max_running_requests": workload.batch,
         "disable_cuda_graph": on_cpu or options["disable_cuda_graph"] == "true",
         "disable_radix_cache": options["disable_radix_cache"] == "true",
+        "skip_tokenizer_init": options["skip_tokenizer_init"] == "true",
         "disable_overlap_schedule": True,  # a step has to end before the next one begins
         "log_level": "error",
         **(ON_CPU if on_cpu else {}),

@@ -20,9 +20,11 @@ from magneton.models.tokens import check_continuation, prompt_ids
 from magneton.record.torch.internals import unobserved
 from magneton.system import complete_options, describe
 from magneton.systems.named import named_tensors
+from magneton.systems.refusals import refusals
 from magneton.systems.running import Facts, Setup
 from magneton.systems.sglang.arguments import UNUSED_TOKENS, server_arguments, server_flags
 from magneton.systems.sglang.importing import prepare_import
+from magneton.systems.sglang.refusals import REFUSALS
 from magneton.systems.tokens import settle
 from magneton.systems.torch_setting import found_flags, found_versions, grad_mode, use_device, use_threads
 from magneton.workload import DECODE, PREFILL, Continuation, Phase
@@ -36,6 +38,7 @@ class SglangSystem:
 
     framework: Literal["torch"] = "torch"
 
+    @refusals("SGLang", REFUSALS)
     def load(self, setup: Setup) -> Facts:
         if setup.model_folder is None:
             raise MagnetonError("the sglang system needs a model", hint="add --model")

@@ -19,11 +19,13 @@ from magneton.models.tokens import check_continuation, prompt_ids
 from magneton.record.torch.internals import unobserved
 from magneton.system import complete_options, describe
 from magneton.systems.named import named_tensors
+from magneton.systems.refusals import refusals
 from magneton.systems.running import Facts, Setup
 from magneton.systems.tokens import settle
 from magneton.systems.torch_setting import found_flags, found_versions, grad_mode, use_device, use_threads
 from magneton.systems.vllm.arguments import UNUSED_TOKENS, engine_arguments, engine_flags
 from magneton.systems.vllm.packed import packed_weights
+from magneton.systems.vllm.refusals import REFUSALS
 from magneton.workload import DECODE, PREFILL, Continuation, Phase
 
 NAME = "vllm"
@@ -35,6 +37,7 @@ class VllmSystem:
 
     framework: Literal["torch"] = "torch"
 
+    @refusals("vLLM", REFUSALS)
     def load(self, setup: Setup) -> Facts:
         if setup.model_folder is None:
             raise MagnetonError("the vllm system needs a model", hint="add --model")

@@ -156,3 +156,5 @@ def test_sequences_longer_than_the_model_are_refused(tmp_path: Path):
     check_fits(model, Workload(prompt_tokens=1020, decode_steps=4))
     with pytest.raises(MagnetonError, match="need 1025 positions; gpt2-tiny has 1024"):
         check_fits(model, Workload(prompt_tokens=1020, decode_steps=5))
+    with pytest.raises(MagnetonError, match="2 that the system keeps free, need 1026 positions"):
+        check_fits(model, Workload(prompt_tokens=1020, decode_steps=4), 2)

@@ -1,0 +1,23 @@
+"""What SGLang says when it refuses a model, an option or a workload."""
+
+import re
+
+from magneton.systems.refusals import Refusal
+
+REFUSALS = (
+    Refusal(
+        pattern=re.compile(r"(?i)backend tokenizer|can't load (?:the )?(?:configuration of )?.*tokenizer"),
+        hint="the model's folder has no tokenizer that it can load: with sglang:skip_tokenizer_init=true it"
+        " needs none",
+    ),
+    Refusal(
+        pattern=re.compile(r"Model architectures? .* not supported|not supported for now"),
+        hint="SGLang does not run this architecture: choose another model, or another system",
+    ),
+    Refusal(
+        pattern=re.compile(
+            r"attention[ _]backend|[Uu]nknown quantization|kv[ _]cache[ _]dtype|page[ _]size|[Qq]uantization"
+        ),
+        hint="what its options take: magneton systems show sglang",
+    ),
+)
