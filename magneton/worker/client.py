@@ -1,7 +1,8 @@
 """The parent's end: start a worker, ask it things with a deadline each, and leave nothing of it behind.
 
 Whatever goes wrong becomes one ``WorkerFailed`` with the end of the worker's log and the log's place.
-Leaving the ``with`` block, by whatever way, ends the worker's whole family.
+Leaving the ``with`` block, by whatever way, ends the worker's whole family, and what it kept in temporary
+files goes with it.
 """
 
 import os
@@ -33,6 +34,7 @@ from magneton.worker.protocol import (
     read_reply,
     write_message,
 )
+from magneton.worker.scratch import Scratch
 
 STACKS_SHOWN_WITHIN_S = 0.3
 LOOK_AGAIN_S = 0.25  # a process forked by the system may hold the pipe open after the worker's death
@@ -49,6 +51,7 @@ class WorkerClient:
         self._log = log
         self._token = uuid.uuid4().hex
         self._unread = b""
+        self._scratch = Scratch.new(self._token)
         self._process = self._start(python, environment)
         self._replies = self._process.stdout
         self._commands = self._process.stdin
@@ -62,10 +65,17 @@ class WorkerClient:
                     stdout=subprocess.PIPE,
                     stderr=log,
                     bufsize=0,
-                    env={**os.environ, "PYTHONUNBUFFERED": "1", **environment, TOKEN: self._token},
+                    env={
+                        **os.environ,
+                        **self._scratch.environment(),
+                        "PYTHONUNBUFFERED": "1",
+                        **environment,
+                        TOKEN: self._token,
+                    },
                     start_new_session=True,
                 )
         except OSError as error:
+            self._scratch.remove()
             raise MagnetonError(
                 f"cannot start {python} for {self._name}: {error.strerror}",
                 hint="--python wants the interpreter of the system's own environment",
@@ -108,6 +118,7 @@ class WorkerClient:
         kill_family(self._process.pid, self._token)
         self._process.wait()
         await_end(self._process.pid)
+        self._scratch.remove()
         for pipe in (self._commands, self._replies):
             if pipe is not None:
                 pipe.close()

@@ -10,7 +10,12 @@ UNUSED_TOKENS = 2  # of a request: one that the last step chooses, one so that n
 SPARE_TOKENS = 64  # SGLang keeps a page for padding, and admits nothing that would fill the pool
 LEAST_CHUNK_TOKENS = 2048  # of a prefill, of all that SGLang chooses by the memory at hand
 LARGEST_PREFILL_TOKENS = 16384  # SGLang's own; what reaches it waits for the next batch
-ON_CPU = {"attention_backend": "torch_native", "sampling_backend": "pytorch", "grammar_backend": "none"}
+ON_CPU = {
+    "attention_backend": "torch_native",
+    "sampling_backend": "pytorch",
+    "grammar_backend": "none",
+    "mem_fraction_static": 0.9,  # may be taken; max_total_tokens says what is. Else guessed as on a board
+}
 FLAGS = (
     "attention_backend",
     "sampling_backend",
@@ -56,7 +61,7 @@ def server_arguments(setup: Setup, options: Mapping[str, str]) -> dict[str, Any]
     if options["page_size"]:
         arguments["page_size"] = page
     if prompts_tokens > LEAST_CHUNK_TOKENS:
-        arguments["chunked_prefill_size"] = -1  # the prefill is one step
+        arguments["chunked_prefill_size"] = pool_tokens  # the prefill is one step
     if prompts_tokens >= LARGEST_PREFILL_TOKENS:
         arguments["max_prefill_tokens"] = pool_tokens
     return arguments

@@ -9,6 +9,7 @@ another one than the likeliest, it is exchanged between running a batch and proc
 import os
 from array import array
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, Literal
 
@@ -27,6 +28,7 @@ from magneton.systems.sglang.importing import prepare_import
 from magneton.systems.sglang.refusals import REFUSALS
 from magneton.systems.tokens import settle
 from magneton.systems.torch_setting import found_flags, found_versions, grad_mode, use_device, use_threads
+from magneton.worker.family import TOKEN
 from magneton.workload import DECODE, PREFILL, Continuation, Phase
 
 NAME = "sglang"
@@ -177,6 +179,8 @@ def _scheduler(arguments: Mapping[str, Any], device: str) -> tuple[Any, Any]:
     server_args: Any = import_module("sglang.srt.server_args")
     settled = server_args.ServerArgs(**arguments)
     ports = server_args.PortArgs.init_new(settled)
+    # It names shared memory after this and never removes that; what carries a worker's token is removed.
+    ports = replace(ports, instance_id=os.environ.get(TOKEN, ports.instance_id))
     scheduling: Any = import_module("sglang.srt.managers.scheduler")
     rank = scheduling.spawn_world_rank(settled, tp_rank=0, pp_rank=0)
     board = int(device.partition(":")[2] or 0)

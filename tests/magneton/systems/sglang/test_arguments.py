@@ -40,6 +40,7 @@ def test_on_a_processor_without_options():
         "attention_backend": "torch_native",
         "sampling_backend": "pytorch",
         "grammar_backend": "none",
+        "mem_fraction_static": 0.9,
     }
 
 
@@ -47,7 +48,8 @@ def test_on_a_board_backends_are_the_engines_own():
     arguments = arguments_of(device="cuda:1")
     assert arguments["device"] == "cuda"
     assert not arguments["disable_cuda_graph"]
-    assert not {"attention_backend", "sampling_backend", "grammar_backend"} & arguments.keys()
+    on_cpu = {"attention_backend", "sampling_backend", "grammar_backend", "mem_fraction_static"}
+    assert not on_cpu & arguments.keys()
 
 
 OPTIONS: list[tuple[str, str, dict[str, Any]]] = [
@@ -93,7 +95,7 @@ def test_the_prefill_is_one_step(workload: Workload, device: str):
     """The scheduler cuts prompts into chunks of 2048 tokens or more, and ends a batch at 16384."""
     arguments = arguments_of(workload, device=device)
     tokens = workload.batch * workload.prompt_tokens
-    assert tokens <= 2048 or arguments["chunked_prefill_size"] == -1
+    assert tokens <= arguments.get("chunked_prefill_size", 2048)
     assert tokens < arguments.get("max_prefill_tokens", 16384)
 
 
