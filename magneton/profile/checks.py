@@ -28,6 +28,7 @@ from magneton.profile.model import (
     Profile,
     ReplayReading,
     Role,
+    ScopeTime,
     Stack,
     Value,
 )
@@ -68,6 +69,8 @@ def check(profile: Profile) -> None:
     _check_rows("sample", profile.samples, partial(_sample_problem, phases=phases))
     _check_rows("block", profile.blocks, partial(_block_problem, phases=phases))
     _check_rows("replay", profile.replays, partial(_replay_problem, keys=len(profile.keys)))
+    _check_rows("scope", profile.scopes, partial(_scope_problem, phases=phases))
+    _refuse("the survey", _survey_problem(profile.scopes))
     _refuse("the recording", _outputs_problem(profile.outputs))
 
 
@@ -231,6 +234,24 @@ def _replay_problem(_k: int, replay: ReplayReading, *, keys: int) -> str | None:
         or _duration_problem(replay.duration_s, may_be_nothing=True)
         or _energy_problem(replay.energy_j)
     )
+
+
+def _scope_problem(_k: int, scope: ScopeTime, *, phases: frozenset[str]) -> str | None:
+    return (
+        _phase_problem(scope.phase, phases)
+        or _duration_problem(scope.duration_s, may_be_nothing=True)
+        or _count_problem("samples", scope.samples)
+    )
+
+
+def _survey_problem(scopes: Sequence[ScopeTime]) -> str | None:
+    """One row holds all the time of a scope: shares are taken of their sum."""
+    seen = set[tuple[str, str]]()
+    for scope in scopes:
+        if (scope.phase, scope.scope) in seen:
+            return f"has the scope {quoted(scope.scope)} of {quoted(scope.phase)} twice"
+        seen.add((scope.phase, scope.scope))
+    return None
 
 
 def _outputs_problem(outputs: Mapping[str, np.ndarray]) -> str | None:

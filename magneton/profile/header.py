@@ -18,7 +18,7 @@ from magneton.workload import Workload
 MEMBER = "profile.json"
 MAX_BYTES = 4 * 1024 * 1024
 SCHEMA = "magneton-profile"
-SCHEMA_VERSION = 2  # 2: values have a drift
+SCHEMA_VERSION = 3  # 2: values have a drift; 3: operators have a scope, and the survey of scopes is kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

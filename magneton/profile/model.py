@@ -76,13 +76,14 @@ class Operator:
     outputs: tuple[ValueId, ...]  # returned and overwritten
     mutated: tuple[ValueId, ...]  # those of ``outputs`` that overwrote an argument
     attributes: str  # the arguments that are no tensors, as JSON
-    module_path: str  # "model.layers.0.self_attn"; "" outside any module
+    module_path: str  # "model.layers.0.self_attn"; outside any module the scope, which may be ""
     stack_id: StackId
     effect: Effect
     flops: int
     bytes_moved: int
     key_id: KeyId  # operators of one key cost the same
     duration_s: float | None  # timeline pass, median over blocks; 0.0: launched nothing; None: not seen
+    scope: str = ""  # what the system was doing ("input preparation"); "" where its adapter does not say
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +147,19 @@ class ReplayReading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ScopeTime:
+    """How long one step of a phase stays in a scope, its operators included, as samples of the stack tell.
+
+    The rows of a phase add up to the step; the scope "" is what lies outside all that have a name.
+    """
+
+    phase: Phase
+    scope: str
+    duration_s: float
+    samples: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Doubt:
     """A reason to trust the data less. ``kind`` is stable (kebab-case); ``text`` is for people."""
 
@@ -167,5 +181,6 @@ class Profile:
     samples: tuple[PowerSample, ...] = ()
     blocks: tuple[BlockReading, ...] = ()
     replays: tuple[ReplayReading, ...] = ()
+    scopes: tuple[ScopeTime, ...] = ()
     outputs: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])  # "prefill.logits"
     doubts: tuple[Doubt, ...] = ()

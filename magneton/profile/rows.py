@@ -20,6 +20,7 @@ from magneton.profile.model import (
     PowerSample,
     ReplayKey,
     ReplayReading,
+    ScopeTime,
     Stack,
     Value,
     ValueId,
@@ -44,6 +45,11 @@ class Rows:
         self._texts = texts
         self.count = len(cells[table.columns[0].name])
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that the file's version has."""
+        return tuple(column.name for column in self._table.columns)
+
     def array(self, name: str) -> NDArray[Any]:
         """A column of numbers that has no gaps."""
         return np.asarray(self._cells[name])
@@ -67,7 +73,7 @@ class Rows:
         self, row_type: Callable[..., RowT], fields: Mapping[str, str] | None = None
     ) -> tuple[RowT, ...]:
         """Rows whose fields are the columns, of the same name unless ``fields`` (by column) says another."""
-        names = [column.name for column in self._table.columns]
+        names = self.names
         keywords = [(fields or {}).get(name, name) for name in names]
         return tuple(
             row_type(**dict(zip(keywords, row, strict=True)))
@@ -83,15 +89,14 @@ class Rows:
 
 def operators(rows: Rows, operands: Rows) -> tuple[Operator, ...]:
     slots = _operand_slots(operands, rows.count)
-    names = [column.name for column in schema.OPERATORS.columns]
-    columns = zip(*(rows.cells(name) for name in names), strict=True)
+    columns = zip(*(rows.cells(name) for name in rows.names), strict=True)
     return tuple(
         Operator(
             op_id=OpId(op_id),
             inputs=inputs,
             outputs=outputs,
             mutated=mutated,
-            **dict(zip(names, row, strict=True)),
+            **dict(zip(rows.names, row, strict=True)),
         )
         for op_id, (row, inputs, outputs, mutated) in enumerate(zip(columns, *slots, strict=True))
     )
@@ -180,6 +185,10 @@ def blocks(rows: Rows) -> tuple[BlockReading, ...]:
 
 def replays(rows: Rows) -> tuple[ReplayReading, ...]:
     return rows.build(ReplayReading)
+
+
+def scopes(rows: Rows) -> tuple[ScopeTime, ...]:
+    return rows.build(ScopeTime)
 
 
 def _operand_slots(operands: Rows, count: int) -> list[list[tuple[Any, ...]]]:

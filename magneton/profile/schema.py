@@ -39,6 +39,7 @@ class Table:
     name: str
     columns: tuple[Column, ...]
     max_rows: int
+    since: int = 1  # the first schema version that has it
 
     @property
     def member(self) -> str:
@@ -69,6 +70,7 @@ OPERATORS = Table(
         *_columns(Kind.TEXT, "phase", "name", "attributes", "module_path", "effect"),
         *_columns(Kind.INT64, "stack_id", "key_id", "flops", "bytes_moved"),
         _optional(Kind.FLOAT64, "duration_s"),
+        Column(name="scope", kind=Kind.TEXT, since=3),
     ),
     max_rows=500_000,
 )
@@ -149,4 +151,15 @@ REPLAYS = Table(
     max_rows=1_000_000,
 )
 
-TABLES = (OPERATORS, OPERANDS, VALUES, STACKS, KEYS, KERNELS, SAMPLES, BLOCKS, REPLAYS)
+SCOPES = Table(
+    name="scopes",
+    columns=(
+        *_columns(Kind.TEXT, "phase", "scope"),
+        *_columns(Kind.FLOAT64, "duration_s"),
+        *_columns(Kind.INT64, "samples"),
+    ),
+    max_rows=10_000,
+    since=3,
+)
+
+TABLES = (OPERATORS, OPERANDS, VALUES, STACKS, KEYS, KERNELS, SAMPLES, BLOCKS, REPLAYS, SCOPES)

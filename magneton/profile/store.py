@@ -99,6 +99,7 @@ def _read(archive: Archive) -> Profile:
         samples=rows.samples(table(schema.SAMPLES)),
         blocks=rows.blocks(table(schema.BLOCKS)),
         replays=rows.replays(table(schema.REPLAYS)),
+        scopes=rows.scopes(table(schema.SCOPES)) if described.version >= schema.SCOPES.since else (),
         outputs={
             name: decode_array(name, archive.read(_output_member(i), max_bytes=arrays.MAX_MEMBER_BYTES))
             for i, name in enumerate(described.outputs)
@@ -113,7 +114,8 @@ def _check_members(archive: Archive, described: Header) -> None:
         raise damaged(f"{header.MEMBER} names {len(described.outputs)} outputs; at most {arrays.MAX_OUTPUTS}")
     if len(set(described.outputs)) < len(described.outputs):
         raise damaged(f"{header.MEMBER} names an output twice")
-    expected = {table.member for table in schema.TABLES} | {texts.MEMBER}
+    expected = {table.member for table in schema.TABLES if table.since <= described.version}
+    expected |= {texts.MEMBER}
     expected |= {_output_member(i) for i in range(len(described.outputs))}
     found = {name: size for name, size in archive.sizes.items() if name != header.MEMBER}
     for name in sorted(found.keys() ^ expected):

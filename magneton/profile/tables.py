@@ -25,6 +25,7 @@ def table_cells(profile: Profile, pool: TextPool) -> Mapping[Table, Mapping[str,
         schema.SAMPLES: _plain(profile.samples, schema.SAMPLES, pool),
         schema.BLOCKS: _plain(profile.blocks, schema.BLOCKS, pool, {"pass": "pass_"}),
         schema.REPLAYS: _plain(profile.replays, schema.REPLAYS, pool),
+        schema.SCOPES: _plain(profile.scopes, schema.SCOPES, pool),
     }
 
 

@@ -25,6 +25,7 @@ from magneton.profile.model import (
     Profile,
     ReplayKey,
     ReplayReading,
+    ScopeTime,
     Stack,
     Value,
 )
@@ -57,6 +58,7 @@ def read_journal(folder: Path) -> Profile:
         samples=_rows(folder, PowerSample),
         blocks=_rows(folder, BlockReading),
         replays=_rows(folder, ReplayReading),
+        scopes=_rows(folder, ScopeTime),
         outputs=_outputs(folder),
         doubts=tuple(dict.fromkeys(_rows(folder, Doubt))),
     )

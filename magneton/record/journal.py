@@ -28,6 +28,7 @@ from magneton.profile.model import (
     PowerSample,
     ReplayKey,
     ReplayReading,
+    ScopeTime,
     Stack,
     Value,
     ValueId,
@@ -68,6 +69,7 @@ Row = (
     | PowerSample
     | BlockReading
     | ReplayReading
+    | ScopeTime
     | Doubt
     | OperatorDuration
 )
@@ -84,6 +86,7 @@ TABLES: Mapping[type[Row], str] = MappingProxyType(
         PowerSample: "samples",
         BlockReading: "blocks",
         ReplayReading: "replays",
+        ScopeTime: "scopes",
         Doubt: "doubts",
         OperatorDuration: "durations",
     }

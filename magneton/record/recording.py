@@ -1,6 +1,6 @@
 """The order of a recording.
 
-    load | trace | warm up | blocks, clean and timeline, sides in turn | replays, sides in turn
+    load | trace | warm up | survey | blocks, clean and timeline, sides in turn | replays, sides in turn
 
 All workers are alive from beginning to end; while one measures the other is paused.
 """
@@ -62,11 +62,12 @@ class Recording:
         self._setting_up = None
 
     def measure(self) -> None:
-        """Blocks, then replays. Nothing to do for a meter that counts: the trace holds its figures."""
+        """Survey, blocks, replays. Nothing to do for a meter that counts: the trace holds its figures."""
         if self._counts_only():
             return
         for side in self._sides:
             self._pause(side)
+        self._survey()
         self._measure_blocks()
         self._measure_replays()
 
@@ -88,6 +89,14 @@ class Recording:
         for side in self._sides:
             side.close()
             shutil.rmtree(side.journal)
+
+    def _survey(self) -> None:
+        """One side after the other: a drift between them leaves the shares of a step alone."""
+        for side in self._sides:
+            for phase in side.phases:
+                self._begin(f"surveying {phase} of {side.label}")
+                side.survey(phase)
+                self._pause(side)
 
     def _measure_blocks(self) -> None:
         for turn in turns(self._plan.rounds, self._phases(), len(self._sides)):
@@ -127,8 +136,8 @@ class Recording:
         return all(side.counts_only for side in self._sides)
 
     def _stretches(self) -> int:
-        """Pieces of work after loading: trace and warm-up, two passes per round, replays."""
-        per_phase = 1 if self._counts_only() else 2 + 2 * self._plan.rounds + self._replays()
+        """Pieces of work after loading: trace, warm-up and survey, two passes per round, replays."""
+        per_phase = 1 if self._counts_only() else 3 + 2 * self._plan.rounds + self._replays()
         return per_phase * sum(len(side.phases) for side in self._sides)
 
     def _begin(self, text: str) -> None:

@@ -20,6 +20,7 @@ from magneton.worker.protocol import (
     Prepared,
     Replay,
     RunBlock,
+    Survey,
     TimelineBlock,
     Trace,
 )
@@ -126,6 +127,12 @@ class Side:
             steps = steps_for(self._plan.timeline_length_s(window_s), step_s)
             command = TimelineBlock(phase=turn.phase, steps=steps, round=turn.round)
         self._client.ask(command, Measured, timeout_s=self._plan.block_timeout_s(steps, step_s))
+
+    def survey(self, phase: Phase) -> None:
+        """Where a step spends its time, by scope."""
+        steps = steps_for(self._plan.survey_s, self._step_s[phase])
+        timeout_s = self._plan.block_timeout_s(steps, self._step_s[phase])
+        self._client.ask(Survey(phase=phase, steps=steps), Done, timeout_s=timeout_s)
 
     def replay(self, phase: Phase, round: int) -> None:
         budget_s = self._plan.replay_call_s(len(self.phases))

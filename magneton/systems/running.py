@@ -55,5 +55,7 @@ class RunningSystem(Protocol):
     def roots(self) -> Mapping[str, Any]:
         """Named things whose parameters and submodules give values and operators their names:
         {"": model} for one torch module. Also allowed: {"input": {...}}, a mapping of named tensors, and
-        {"hidden": {...}}, weights by the path of the module that has packed them out of sight."""
+        {"hidden": {...}}, weights by the path of the module that has packed them out of sight, and
+        {"scopes": {...}}, what the system does in a function ("input preparation"), by the function's
+        qualified name: the innermost one that is running decides."""
         ...

@@ -16,12 +16,14 @@ from magneton.profile.model import BlockReading, Doubt
 from magneton.profile.origin import Origin
 from magneton.record.blocks import run_block
 from magneton.record.journal import Journal
+from magneton.record.scopes import SCOPES_ROOT
+from magneton.record.survey import survey
 from magneton.record.tracer import Tracer
 from magneton.systems.running import Facts, RunningSystem, Setup
 from magneton.worker.choose import open_system, open_tracer, synchroniser
 from magneton.worker.family import busy_cores
 from magneton.worker.machine import device_name, driver_version
-from magneton.worker.protocol import Pause, Paused, Prepare, Replay, RunBlock, TimelineBlock, Trace
+from magneton.worker.protocol import Pause, Paused, Prepare, Replay, RunBlock, Survey, TimelineBlock, Trace
 from magneton.workload import Continuation
 
 IDLE_CORES = 0.1  # a watching thread may wake up now and then
@@ -67,6 +69,18 @@ class Loaded:
         )
         self.journal.append(reading)
         return reading
+
+    def survey(self, command: Survey) -> None:
+        table = self.system.roots().get(SCOPES_ROOT)
+        if table:
+            survey(
+                self.system,
+                command.phase,
+                command.steps,
+                table,
+                self.journal,
+                synchronise=self.synchronise,
+            )
 
     def replay(self, command: Replay) -> None:
         self.tracer.replay(

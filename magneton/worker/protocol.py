@@ -92,6 +92,18 @@ class TimelineBlock:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """Nothing to do for a system whose adapter names no scopes."""
+
+    phase: Phase
+    steps: int
+
+    @property
+    def doing(self) -> str:
+        return f"surveying {self.phase}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
     phase: Phase
     round: int
@@ -154,11 +166,11 @@ class Failed:
     traceback: str
 
 
-Command = Prepare | Trace | RunBlock | TimelineBlock | Replay | Pause | Release
+Command = Prepare | Trace | RunBlock | TimelineBlock | Survey | Replay | Pause | Release
 Reply = Prepared | Measured | Paused | Done | Failed
 
 COMMANDS: Mapping[str, type[Any]] = {
-    kind.__name__: kind for kind in (Prepare, Trace, RunBlock, TimelineBlock, Replay, Pause, Release)
+    kind.__name__: kind for kind in (Prepare, Trace, RunBlock, TimelineBlock, Survey, Replay, Pause, Release)
 }
 REPLIES: Mapping[str, type[Any]] = {
     kind.__name__: kind for kind in (Prepared, Measured, Paused, Done, Failed)

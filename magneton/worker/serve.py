@@ -20,6 +20,7 @@ from magneton.worker.protocol import (
     Replay,
     Reply,
     RunBlock,
+    Survey,
     TimelineBlock,
     Trace,
     read_command,
@@ -78,6 +79,8 @@ class Desk:
                 return loaded.pause(command)
             case Trace():
                 loaded.trace(command)
+            case Survey():
+                loaded.survey(command)
             case Replay():
                 loaded.replay(command)
             case Release() | Prepare():

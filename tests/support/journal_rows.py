@@ -11,6 +11,7 @@ from magneton.profile.model import (
     PowerSample,
     ReplayKey,
     ReplayReading,
+    ScopeTime,
     Stack,
     StackId,
     Value,
@@ -90,6 +91,7 @@ BLOCK = BlockReading(
     pass_="clean", phase="call", round=0, start_s=0.1, steps=2, duration_s=0.5, energy_j=None
 )
 REPLAY = ReplayReading(key_id=KeyId(0), round=1, executions=9, duration_s=1e-5, energy_j=2e-5)
+SCOPE = ScopeTime(phase="call", scope="adding", duration_s=0.25, samples=7)
 DOUBT = Doubt(kind="paused-side-busy", text="busy")
 
-SINGLE_ROWS: tuple[Row, ...] = (STACK, KERNEL, SAMPLE, BLOCK, REPLAY, DOUBT)
+SINGLE_ROWS: tuple[Row, ...] = (STACK, KERNEL, SAMPLE, BLOCK, REPLAY, SCOPE, DOUBT)

@@ -28,6 +28,7 @@ from magneton.profile.model import (
     ReplayKey,
     ReplayReading,
     Role,
+    ScopeTime,
     Stack,
     StackId,
     Value,
@@ -171,6 +172,10 @@ def small_profile(*, operators: int = 3, energy_j: float | None = 1.0, **changes
             )
             for r in range(3)
             for k in range(operators)
+        ),
+        "scopes": (
+            ScopeTime(phase=PREFILL, scope="sampling", duration_s=0.75, samples=300),
+            ScopeTime(phase=PREFILL, scope="", duration_s=0.25, samples=100),
         ),
         "outputs": {"prefill.logits": arrays[-1]},
     }
@@ -338,6 +343,7 @@ def _dataflow(draw: st.DrawFn, parts: _Drawn) -> tuple[tuple[Operator, ...], tup
                 bytes_moved=draw(counts),
                 key_id=draw(st.integers(0, parts.keys - 1)),
                 duration_s=draw(st.none() | lengths_s),
+                scope=draw(texts),
             )
         )
     values = tuple(
@@ -396,11 +402,13 @@ def _readings(draw: st.DrawFn, parts: _Drawn) -> dict[str, tuple[Any, ...]]:
         duration_s=lengths_s,
         energy_j=energy,
     )
+    scopes = st.builds(ScopeTime, phase=phase, scope=texts, duration_s=st.floats(0, 1e6), samples=counts)
     return {
         "kernels": draw(_rows(kernels)),
         "samples": draw(_rows(samples)),
         "blocks": draw(_rows(blocks)),
         "replays": draw(_rows(replays)) if parts.keys else (),
+        "scopes": draw(st.lists(scopes, max_size=3, unique_by=lambda row: (row.phase, row.scope)).map(tuple)),
     }
 
 

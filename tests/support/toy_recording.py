@@ -20,6 +20,7 @@ QUICK = RecordPlan(
     rounds=3,
     block_s=0.004,
     timeline_s=0.002,
+    survey_s=0.05,
     warm_up_s=0.002,
     replay_rounds=2,
     in_place_rounds=2,

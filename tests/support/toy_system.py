@@ -194,6 +194,8 @@ class ToySystem:
         return {f"{phase}.sum": np.arange(3.0)}
 
     def roots(self) -> Mapping[str, Any]:
+        if "scope" in self._options:
+            return {"scopes": {ToySystem.step.__qualname__: self._options["scope"]}}
         return {}
 
     def mishap(self, place: str) -> None:

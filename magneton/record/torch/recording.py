@@ -14,6 +14,7 @@ from torch import Tensor
 
 from magneton.profile.model import Effect, KeyId, Operator, OpId, ReplayKey, Stack, StackId, Value, ValueId
 from magneton.profile.sketches import Sketch
+from magneton.record.scopes import SCOPES_ROOT, Scopes
 from magneton.record.torch.attributes import attributes_json
 from magneton.record.torch.calls import Call, effect_of, inspect_call, tensors_in
 from magneton.record.torch.counts import count_bytes, count_flops
@@ -51,6 +52,7 @@ class _Draft:
     mutated: tuple[ValueId, ...]
     attributes: str
     module_path: str
+    scope: str
     stack_id: StackId
     effect: Effect
     flops: int
@@ -99,6 +101,7 @@ class Recording:
         self._drafts: list[_Draft] = []
         self._had = (len(values.rows), len(stacks.rows), len(key_ids))
         self._packed: Mapping[str, Tensor] = roots.get(HIDDEN_ROOT, {})
+        self._scopes = Scopes(roots.get(SCOPES_ROOT, {}))
         values.begin(Sources(roots))
 
     def observe(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -151,13 +154,15 @@ class Recording:
         outputs, mutated = self._write(call, results, bases, effect, met.pending)
         for tensor in (*results, *call.written):
             self._values.notice(tensor)
+        scope = self._scopes.of(calling_frame(), self._outermost)
         draft = _Draft(
             name=str(met.func),
             inputs=inputs + self._hidden(call),
             outputs=outputs,
             mutated=mutated,
             attributes=attributes_json(call.given),
-            module_path=self.modules.current(),
+            module_path=self.modules.current() or scope,
+            scope=scope,
             stack_id=self._stacks.here(self._outermost),
             effect=effect,
             flops=count_flops(met.func, call, met.args, met.kwargs, result, effect),
@@ -268,6 +273,7 @@ class Recording:
             mutated=draft.mutated,
             attributes=draft.attributes,
             module_path=draft.module_path,
+            scope=draft.scope,
             stack_id=draft.stack_id,
             effect=draft.effect,
             flops=draft.flops,

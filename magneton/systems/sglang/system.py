@@ -26,6 +26,7 @@ from magneton.systems.running import Facts, Setup
 from magneton.systems.sglang.arguments import UNUSED_TOKENS, server_arguments, server_flags
 from magneton.systems.sglang.importing import prepare_import
 from magneton.systems.sglang.refusals import REFUSALS
+from magneton.systems.sglang.scopes import sglang_scopes
 from magneton.systems.tokens import settle
 from magneton.systems.torch_setting import found_flags, found_versions, grad_mode, use_device, use_threads
 from magneton.worker.family import TOKEN
@@ -102,7 +103,12 @@ class SglangSystem:
     def roots(self) -> Mapping[str, Any]:
         pools = (self._runner.req_to_token_pool, self._runner.token_to_kv_pool)
         tensors = {name: tensor for pool in pools for name, tensor in named_tensors(pool).items()}
-        return {"": self._model, "sampler": self._runner.sampler, "input": tensors}
+        return {
+            "": self._model,
+            "sampler": self._runner.sampler,
+            "input": tensors,
+            "scopes": sglang_scopes(self._model, self._runner.attn_backend),
+        }
 
     def _prefill(self) -> Any:
         self._logits = []

@@ -26,6 +26,7 @@ from magneton.systems.torch_setting import found_flags, found_versions, grad_mod
 from magneton.systems.vllm.arguments import UNUSED_TOKENS, engine_arguments, engine_flags
 from magneton.systems.vllm.packed import packed_weights
 from magneton.systems.vllm.refusals import REFUSALS
+from magneton.systems.vllm.scopes import vllm_scopes
 from magneton.workload import DECODE, PREFILL, Continuation, Phase
 
 NAME = "vllm"
@@ -102,6 +103,7 @@ class VllmSystem:
             "sampler": self._runner.sampler,
             "input": {**buffers, **caches},
             "hidden": self._packed,
+            "scopes": vllm_scopes(self._model),
         }
 
     def _prefill(self) -> None:

@@ -82,6 +82,11 @@ BAD_ROWS: list[tuple[str, int, dict[str, Any], str]] = [
     ("replays", 4, {"executions": 0}, "replay 4 has the executions 0"),
     ("replays", 4, {"duration_s": -1.0}, "replay 4 has the duration_s -1.0"),
     ("replays", 4, {"energy_j": float("inf")}, "replay 4 has the energy_j inf"),
+    ("scopes", 1, {"phase": "decode"}, "scope 1 belongs to the phase 'decode'"),
+    ("scopes", 1, {"duration_s": -0.5}, "scope 1 has the duration_s -0.5"),
+    ("scopes", 1, {"duration_s": float("nan")}, "scope 1 has the duration_s nan"),
+    ("scopes", 1, {"samples": -1}, "scope 1 has the samples -1"),
+    ("scopes", 1, {"scope": "sampling"}, "the survey has the scope 'sampling' of 'prefill' twice"),
 ]
 
 

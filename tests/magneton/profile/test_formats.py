@@ -63,7 +63,7 @@ def test_the_bounds_are_those_of_the_code() -> None:
         f"{footer.MAX_ROW_GROUPS}; {footer.MAX_FOOTER_BYTES // 1024} KiB"
         in found["row groups; footer of a table"]
     )
-    for name in ("operators", "operands", "values", "keys", "blocks", "replays"):
+    for name in ("operators", "operands", "values", "keys", "blocks", "replays", "scopes"):
         table = next(table for table in schema.TABLES if table.name == name)
         assert f"{table.max_rows:,}" in found[name]
     assert f"{schema.STACKS.max_rows:,}" in found["frames; stacks"]

@@ -10,7 +10,7 @@ from profiles import NASTY_TEXTS, a_value, an_operator, an_origin, profiles, sam
 
 from magneton.errors import InvalidProfile, MagnetonError
 from magneton.profile.checks import check
-from magneton.profile.model import Doubt, Frame, Profile, Stack
+from magneton.profile.model import Doubt, Frame, Profile, ScopeTime, Stack
 from magneton.profile.store import load, save
 from magneton.workload import PREFILL, Workload
 
@@ -55,6 +55,7 @@ def test_strings_come_back_as_they_are_wherever_they_stand(text: str, tmp_path: 
         stacks=(Stack(frames=(Frame(file=text, line=0, function=text, code=text),)),),
         keys=(replace(small_profile(operators=1).keys[0], skipped=text),),
         blocks=(),
+        scopes=(ScopeTime(phase=phase, scope=text, duration_s=1.0, samples=1),),
         outputs={text or "x": np.zeros(3)},
         doubts=(Doubt(kind=text, text=text),),
     )
@@ -102,6 +103,23 @@ def test_the_recorded_profile_of_version_2_still_loads() -> None:
     check(profile)
     assert [value.drift for value in profile.values][:3] == [None, 0.0, 0.125]
     assert all(value.drift is None for value in load(DATA / "version-1.mgn").values)
+
+
+def test_the_recorded_profile_of_version_3_still_loads() -> None:
+    profile = load(DATA / "version-3.mgn")
+    check(profile)
+    assert [operator.scope for operator in profile.operators] == ["input preparation", "", ""]
+    assert [(s.scope, s.duration_s, s.samples) for s in profile.scopes] == [
+        ("input preparation", 0.25, 3),
+        ("", 0.125, 1),
+    ]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_profiles_made_before_there_were_scopes_have_none(version: int) -> None:
+    profile = load(DATA / f"version-{version}.mgn")
+    assert profile.scopes == ()
+    assert {operator.scope for operator in profile.operators} == {""}
 
 
 def test_what_could_not_be_loaded_is_not_saved(tmp_path: Path) -> None:

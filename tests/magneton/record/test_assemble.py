@@ -9,6 +9,7 @@ from journal_rows import (
     KERNEL,
     REPLAY,
     SAMPLE,
+    SCOPE,
     SINGLE_ROWS,
     STACK,
     key,
@@ -45,6 +46,7 @@ def test_what_was_written_is_read(tmp_path: Path):
     assert profile.keys == (key(0),)
     assert (profile.stacks, profile.kernels, profile.samples) == ((STACK,), (KERNEL,), (SAMPLE,))
     assert (profile.blocks, profile.replays, profile.doubts) == ((BLOCK,), (REPLAY,), (DOUBT,))
+    assert profile.scopes == (SCOPE,)
     assert profile.sketches.known.tolist() == [False, True]
     assert profile.outputs["call.result/0"].tolist() == [[0, 1, 2], [3, 4, 5]]
 

@@ -232,3 +232,14 @@ def test_ctrl_c_while_a_worker_hangs_ends_everything(tmp_path: Path, runs: Path)
     assert parent.returncode == EXIT_INTERRUPTED
     assert printed.splitlines()[-1] == f"blocks: [{blocks}, {blocks}]"
     assert not any(alive(pid) for pid in json.loads(pids_file.read_text()))
+
+
+def test_a_system_with_scopes_is_surveyed_and_one_without_is_not(runs: Path):
+    del runs
+    progress = Seen()
+    surveyed, plain = record_pair(toy_request(scope="adding", step_s="0.004"), toy_request(), QUICK, progress)
+
+    assert {(row.phase, row.scope) for row in surveyed.scopes} >= {(phase, "adding") for phase in PHASES}
+    assert all(row.duration_s > 0 and row.samples > 0 for row in surveyed.scopes)
+    assert plain.scopes == ()
+    assert progress.calls[-1][:2] == (progress.calls[-1][1], progress.calls[-1][1])
