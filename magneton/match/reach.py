@@ -5,7 +5,7 @@ group of the anchors that its results reach first. An operator that reaches seve
 
 - glues them, if none of them depends on another on either side (queries, keys, values);
 - becomes shared, if all it depends on are buffers, constants and integer inputs (masks, RoPE tables);
-- belongs to the first of them otherwise.
+- belongs to the first of them otherwise, and where it only carries on what is known (a cache).
 
 What only lays out an anchored value anew (views; copies too) belongs to its one consumer. Where there
 are several it belongs to the producer, or, if it writes into memory that was there (a cache), to the
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from magneton.match.anchor import Side
+from magneton.match.held import held
 from magneton.match.marks import Marks
 from magneton.match.unions import Unions
 from magneton.match.wiring import Wiring
@@ -31,7 +32,7 @@ Why = Literal[
     "remakes",  # an anchored value, for several readers or not from it alone
     "writes-for-reader",  # an anchored value into memory that was there
     "reaches-one",
-    "reaches-first",  # of several that depend on each other
+    "reaches-first",  # of several that depend on each other, or that read what it carries on
     "serves-several",  # settings only
     "reaches-nothing",
 ]
@@ -101,6 +102,7 @@ class _Sweep:
         self, side: Side, marks: Marks, groups: Unions, places: dict[int, list[int]], ordered: Ordered
     ) -> None:
         self._wiring = side.wiring
+        self._held = held(side.wiring, marks.anchor)
         self._marks = marks
         self._groups = groups
         self._places = places
@@ -128,7 +130,11 @@ class _Sweep:
             if wiring.operators[at].mutated and written_for:
                 return self._first(written_for), "writes-for-reader"
             return own, "remakes"
-        return self._resolve(targets, all(v in wiring.static for v in written))
+        static = all(v in wiring.static for v in written)
+        several = len(targets) > 1 and min(targets) >= 0 and not static
+        if several and all(v in self._held for v in written):
+            return self._first(sorted(targets)), "reaches-first"
+        return self._resolve(targets, static)
 
     def _current(self, assigned: int) -> int:
         if assigned >= 0:

@@ -9,7 +9,7 @@ from magneton.match.leftovers import explain
 from magneton.match.model import Leftover, Region, ValuePair
 from magneton.match.phases import Alignment
 from magneton.match.quotient import cycles
-from magneton.match.shared import pair_shared
+from magneton.match.shared import Counterparts, pair_shared
 from magneton.match.sinks import find_sinks, pair_sinks
 from magneton.profile.model import OpId, ValueId
 from magneton.workload import Phase
@@ -32,18 +32,18 @@ def lay_regions(phase: Phase, alignment: Alignment) -> PhaseMatch:
     made = _made(alignment)
     sinks_x, sinks_y = find_sinks(baseline), find_sinks(candidate)
 
-    computed = [(group, group) for group in sorted(held_x.keys() & held_y.keys()) if group >= 0]
-    shared = list(_shared_pairs(alignment))
+    computed = [((group,), (group,)) for group in sorted(held_x.keys() & held_y.keys()) if group >= 0]
+    shared = _shared_pairs(alignment)
     pairs = list(value_pairs(alignment))
     regions = [
         _region(
-            (phase, x < 0),
-            (baseline, held_x[x]),
-            (candidate, held_y[y]),
-            made.get(x, ()),
-            read_x[x] | read_y[y],
+            (phase, xs[0] < 0),
+            (baseline, sorted(at for x in xs for at in held_x[x])),
+            (candidate, sorted(at for y in ys for at in held_y[y])),
+            made.get(xs[0], ()),
+            set[int]().union(*(read_x[x] for x in xs), *(read_y[y] for y in ys)),
         )
-        for x, y in (*computed, *shared)
+        for xs, ys in (*computed, *shared)
     ]
     for x, y in pair_sinks((baseline, candidate), sinks_x, sinks_y):
         output = _output_pair(baseline, x.operators, candidate, y.operators) if x.last and y.last else None
@@ -96,12 +96,12 @@ def _made(alignment: Alignment) -> dict[int, tuple[int, ...]]:
     return made
 
 
-def _shared_pairs(alignment: Alignment) -> tuple[tuple[int, int], ...]:
-    """None at all where taking two shared regions for one would close a circle."""
+def _shared_pairs(alignment: Alignment) -> tuple[Counterparts, ...]:
+    """None at all where taking shared regions for one would close a circle."""
     found = pair_shared(alignment.baseline, alignment.candidate)
     links = both_edges(alignment.baseline, alignment.candidate)
     lowest = min(alignment.baseline.reach.region, default=-1)
-    joined = {y + lowest: x for x, y in found}
+    joined = {x: xs[0] for xs, _ in found for x in xs} | {y + lowest: xs[0] for xs, ys in found for y in ys}
     merged = {(joined.get(x, x), joined.get(y, y)) for x, y in links}
     return () if cycles(merged) else found
 

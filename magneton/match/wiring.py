@@ -60,7 +60,10 @@ def wire(profile: Profile, phase: Phase) -> Wiring:
 
 
 def _read(op: Operator, profile: Profile) -> tuple[int, ...]:
-    """New memory is made after the shape of what is given (``empty_like``), not of its content."""
+    """New memory is made after the shape of what is given (``empty_like``), not of its content; and what has
+    no elements shows nothing of it."""
+    if op.outputs and all(0 in profile.values[value].shape for value in op.outputs):
+        return ()
     memory = {profile.values[value].storage_id for value in op.outputs}
     shaped = op.effect == "alloc" and not memory & {profile.values[value].storage_id for value in op.inputs}
     return () if shaped else tuple(map(int, op.inputs))

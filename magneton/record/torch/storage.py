@@ -176,6 +176,7 @@ class Storage:
     partial: dict[tuple[Geometry, int | None], ValueId] = field(
         default_factory=dict[tuple[Geometry, int | None], ValueId]
     )
+    sources: dict[Geometry, ValueId] = field(default_factory=dict[Geometry, ValueId])  # as they were met
     largest_sketched: int = 0  # elements of the largest tensor over it that has a sketch
     changes: dict[int, Change] = field(default_factory=dict[int, Change])  # by place in ``writes``
 

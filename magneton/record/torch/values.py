@@ -91,6 +91,16 @@ class Values:
         changed = {self._storages.of(t).storage_id for t in lasting if not self._is_unchanged(t)}
         kept = {self._storages.of(t).storage_id for t in lasting}
         self._storages.forget_all_but(frozenset(kept - changed))
+        for tensor in filter(self._storages.knows, lasting):
+            self._be_source_again(tensor)
+
+    def _be_source_again(self, tensor: Tensor) -> None:
+        """Whatever views of it the last phase made, in this one it is what it was when it was first met."""
+        storage, geometry = self._storages.of(tensor), geometry_of(tensor)
+        source = storage.sources.get(geometry)
+        if source is not None:
+            now = len(storage.writes)
+            storage.current[geometry] = Held(value_id=source, made=now, seen=now)
 
     def end(self) -> None:
         """A phase is over; what happens to named tensors until the next one is not traced."""
@@ -257,7 +267,9 @@ class Values:
 
     def _source(self, tensor: Tensor, storage: Storage, *, sketched: bool) -> ValueId:
         role, name = self._sources.describe(tensor)
-        return self._add(tensor, storage, role, name, None, sketched=sketched)
+        value_id = self._add(tensor, storage, role, name, None, sketched=sketched)
+        storage.sources[geometry_of(tensor)] = value_id
+        return value_id
 
     def _add(
         self,

@@ -61,3 +61,20 @@ def test_places_in_a_cache_are_settings_and_glue_no_layers():
     shared = {op.op_id for op in one.operators if op.name.startswith(("aten.add", "aten.remainder"))}
     regions = match(one, other).regions
     assert all(shared.isdisjoint(region.baseline) for region in regions if not region.shared)
+
+
+def test_a_slice_without_elements_shows_nothing_of_what_it_was_cut_from():
+    """Rotary embeddings keep a part of each head as it is: here none."""
+    weight = torch.rand(16, 16, generator=torch.Generator().manual_seed(1))
+
+    def plain(x: Tensor) -> Tensor:
+        return torch.tanh(torch.sin(x @ weight))
+
+    def with_rest(x: Tensor) -> Tensor:
+        product = x @ weight
+        turned = torch.sin(product[:, :16])
+        return torch.tanh(torch.cat([turned, product[:, 16:]], dim=1))
+
+    x = torch.rand(32, 16, generator=torch.Generator().manual_seed(0))
+    matching = match(trace_callable(plain, (x,)), trace_callable(with_rest, (x,)))
+    assert len(matching.regions) == 3

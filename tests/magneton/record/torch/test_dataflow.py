@@ -550,3 +550,17 @@ def test_the_same_operators_run_with_inference_mode_as_without_gradients(module:
         return [operator.name for operator in profile.operators if operator.effect != "view"]
 
     assert names(torch.inference_mode) == names(torch.no_grad)
+
+
+def test_a_parameter_is_one_in_every_phase_whatever_views_were_made_of_it():
+    """An engine takes ``weight.data``: the same bytes in the same shape, but not another value."""
+    model, x, recorder = nn.Linear(3, 3, bias=False), randn(2, 3), Recorder()
+    read: list[Value] = []
+    for phase in ("prefill", "decode"):
+        with recorder.phase(phase, {"": model}) as recording:
+            x @ model.weight.data
+        (detach,) = (op for op in recording.trace.operators if op.name.startswith("aten.detach"))
+        rows = {row.value_id: row for row in recording.trace.values} | {row.value_id: row for row in read}
+        read.append(rows[detach.inputs[0]])
+    assert read[0] == read[1]
+    assert (read[0].role, read[0].name) == ("parameter", "weight")
