@@ -8,7 +8,8 @@ another one than the likeliest, it is exchanged between running a batch and proc
 
 import os
 from array import array
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from typing import Any, Literal
@@ -33,6 +34,7 @@ from magneton.worker.family import TOKEN
 from magneton.workload import DECODE, PREFILL, Continuation, Phase
 
 NAME = "sglang"
+GRAPH_RUNNERS = ("prefill_cuda_graph_runner", "decode_cuda_graph_runner")
 PACKAGES = ("sglang", "sgl-kernel", "transformers", "triton", "flashinfer-python")
 
 
@@ -74,7 +76,7 @@ class SglangSystem:
         return Facts(
             versions=found_versions(PACKAGES),
             grad_mode=self._grad_mode,
-            mode="eager",
+            mode="graph" if _has_graphs(self._runner) else "eager",
             dataflow_mode="eager",
             flags={**found_flags(), **server_flags(arguments)},
             continuation=self._continuation,
@@ -99,6 +101,18 @@ class SglangSystem:
                 return {"logits": self._logits[0]}
             self._decode()
         return {"logits": tuple(self._logits), "fed": self._fed}
+
+    @contextmanager
+    def uncompiled(self) -> Generator[None]:
+        """SGLang's runner replays graphs where it has any."""
+        captured = {name: getattr(self._runner, name, None) for name in GRAPH_RUNNERS}
+        try:
+            for name in captured:
+                setattr(self._runner, name, None)
+            yield
+        finally:
+            for name, runner in captured.items():
+                setattr(self._runner, name, runner)
 
     def roots(self) -> Mapping[str, Any]:
         pools = (self._runner.req_to_token_pool, self._runner.token_to_kv_pool)
@@ -136,15 +150,17 @@ class SglangSystem:
             return None
         result = scheduler.run_batch(batch)
         if any(self._forced):
-            self._exchange(result.next_token_ids, position)
+            self._exchange(batch, result.next_token_ids, position)
         scheduler.process_batch_result(batch, result)
         return result.next_token_ids
 
-    def _exchange(self, chosen: Tensor, position: int) -> None:
+    def _exchange(self, batch: Any, chosen: Tensor, position: int) -> None:
+        """Both in what is reported of the batch and in what the next one is fed, which is kept apart."""
         with unobserved(chosen.device.type):
             for row, forced in enumerate(self._forced):
                 if position in forced:
                     chosen[row] = forced[position]
+            self._scheduler.future_map.stash_bonus_tokens(batch.req_pool_indices, chosen)
 
     def _request(self, name: str, prompt: "array[int]") -> Any:
         params = self._new_params(
@@ -174,10 +190,18 @@ class SglangSystem:
         """What the decode steps are fed, [steps][batch]."""
         self.rewind(PREFILL)
         with self._turns():
-            first = self._prefill()
+            self._prefill()
             _check_rows(self._scheduler.last_batch, len(self._prompts), self._started)
-            chosen = [first, *self._decode()]
-        return tuple(tuple(ids.tolist()) for ids in chosen[: self._decode_steps])
+            fed: list[tuple[int, ...]] = []
+            for step in range(self._decode_steps):
+                fed.append(self._kept())
+                self._turn(step + 1)
+        return tuple(fed)
+
+    def _kept(self) -> tuple[int, ...]:
+        """What the requests of the last batch are fed next."""
+        kept = self._scheduler.future_map.output_tokens_buf
+        return tuple(kept[self._scheduler.last_batch.req_pool_indices].tolist())
 
 
 def _scheduler(arguments: Mapping[str, Any], device: str) -> tuple[Any, Any]:
@@ -192,6 +216,12 @@ def _scheduler(arguments: Mapping[str, Any], device: str) -> tuple[Any, Any]:
     board = int(device.partition(":")[2] or 0)
     scheduling.publish(settled, role="scheduler", ranks=scheduling.SpawnRanks(world_rank=rank, gpu_id=board))
     return scheduling.Scheduler(settled, ports), settled
+
+
+def _has_graphs(runner: Any) -> bool:
+    """Whether anything was captured; on a CPU an eager runner stands in for each."""
+    runners = [getattr(runner, name, None) for name in GRAPH_RUNNERS]
+    return any(one is not None and "Eager" not in type(one).__name__ for one in runners)
 
 
 def _logits_module(model: nn.Module) -> nn.Module:

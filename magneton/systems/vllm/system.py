@@ -7,7 +7,8 @@ tokens are given, where the engine would choose others, by a logits processor, v
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Literal
 
@@ -23,7 +24,7 @@ from magneton.systems.refusals import refusals
 from magneton.systems.running import Facts, Setup
 from magneton.systems.tokens import settle
 from magneton.systems.torch_setting import found_flags, found_versions, grad_mode, use_device, use_threads
-from magneton.systems.vllm.arguments import UNUSED_TOKENS, engine_arguments, engine_flags
+from magneton.systems.vllm.arguments import UNUSED_TOKENS, engine_arguments, engine_flags, engine_mode
 from magneton.systems.vllm.packed import packed_weights
 from magneton.systems.vllm.refusals import REFUSALS
 from magneton.systems.vllm.scopes import vllm_scopes
@@ -71,7 +72,7 @@ class VllmSystem:
         return Facts(
             versions=found_versions(PACKAGES),
             grad_mode=self._grad_mode,
-            mode="eager",
+            mode=engine_mode(self._engine.vllm_config),
             dataflow_mode="eager",
             flags={**found_flags(), **engine_flags(self._engine.vllm_config)},
             continuation=self._continuation,
@@ -94,6 +95,24 @@ class VllmSystem:
             return {"logits": self._logits[0]}
         self._decode()
         return {"logits": tuple(self._logits), "fed": self._fed}
+
+    @contextmanager
+    def uncompiled(self) -> Generator[None]:
+        """vLLM asks each of its compiled modules, and its book of graphs, whether to use what it has."""
+        compiled = [
+            module for module in self._model.modules() if getattr(module, "do_not_compile", None) is False
+        ]
+        graphs = self._runner.cudagraph_dispatcher
+        had_graphs = graphs.keys_initialized
+        try:
+            for module in compiled:
+                module.do_not_compile = True
+            graphs.keys_initialized = False
+            yield
+        finally:
+            graphs.keys_initialized = had_graphs
+            for module in compiled:
+                module.do_not_compile = False
 
     def roots(self) -> Mapping[str, Any]:
         caches = {f"cache.{layer}": cache for layer, cache in enumerate(self._runner.kv_caches)}
@@ -135,7 +154,7 @@ class VllmSystem:
         self._prefill()
         _check_rows(self._logits, len(self._prompts))
         outputs = {output.request_id: output.outputs[0].token_ids for output in self._decode()}
-        rows = [outputs[request] for request in self._requests]
+        rows = [outputs.get(request, ()) for request in self._requests]  # none where nothing is decoded
         return tuple(tuple(row[step] for row in rows) for step in range(self._decode_steps))
 
 
