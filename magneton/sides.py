@@ -11,7 +11,7 @@ from pathlib import Path
 
 from magneton.compare.comparability import check_origins
 from magneton.envs.consent import Conversation
-from magneton.envs.use import interpreters
+from magneton.envs.use import interpreters, variables_for
 from magneton.errors import MagnetonError
 from magneton.profile.continuation import continuation_of
 from magneton.profile.model import Profile
@@ -38,7 +38,11 @@ def ready_requests(
     systems = {request.system: describe(request.system) for request in requests}
     kind = kind_of(requests[0].device)
     with interpreters(systems, kind, settings.python, conversation, progress) as pythons:
-        yield [replace(request, python=pythons[request.system]) for request in requests]
+        yield [_placed(request, pythons[request.system]) for request in requests]
+
+
+def _placed(request: RecordRequest, python: Path) -> RecordRequest:
+    return replace(request, python=python, environment={**request.environment, **variables_for(python)})
 
 
 def record_system(

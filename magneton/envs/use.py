@@ -9,7 +9,7 @@ from magneton.envs.build import build, check_possible, check_room
 from magneton.envs.consent import Conversation
 from magneton.envs.interpreter import Named, check_interpreter, runs_in_own_environment
 from magneton.envs.lock import locked
-from magneton.envs.place import Environment, environment_for, is_ready
+from magneton.envs.place import Environment, environment_for, environments_folder, is_ready
 from magneton.errors import MagnetonError
 from magneton.record.progress import Progress
 from magneton.system import Kind, SystemDescription
@@ -45,6 +45,13 @@ def interpreters(
         for system, environment in needed.items():
             chosen[system] = uses.enter_context(in_use(environment, conversation, progress))
         yield chosen
+
+
+def variables_for(python: Path) -> Mapping[str, str]:
+    """What a worker needs beside it. In an environment of ours modules are compiled once, also where
+    PYTHONDONTWRITEBYTECODE is set, as in many containers: importing an engine takes twice as long then."""
+    ours = environments_folder() in python.parents
+    return {"PYTHONDONTWRITEBYTECODE": ""} if ours else {}
 
 
 def agree(environments: Iterable[Environment], conversation: Conversation) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
-from toy_environment import toy_description, toy_variant
+from toy_environment import toy_description, toy_place, toy_variant
 
 from magneton.envs.consent import Conversation
 from magneton.envs.interpreter import (
@@ -21,7 +21,7 @@ from magneton.envs.interpreter import (
     runs_in_own_environment,
     versions_in,
 )
-from magneton.envs.use import interpreters
+from magneton.envs.use import interpreters, variables_for
 from magneton.errors import MagnetonError
 from magneton.record.progress import NoProgress
 from magneton.system import Kind, describe
@@ -193,6 +193,13 @@ def test_the_running_interpreter_is_used_where_it_will_do_unless_another_is_name
     for named, wanted in ((Named(), HERE), (Named(for_all=HERE.resolve()), HERE.resolve())):
         with interpreters(systems, "cpu", named, Conversation(say=pytest.fail), NoProgress()) as pythons:
             assert pythons == {"toy": wanted}
+
+
+def test_modules_are_compiled_once_in_our_environments_and_nowhere_else(tmp_path: Path) -> None:
+    ours = toy_place().python
+    assert variables_for(ours) == {"PYTHONDONTWRITEBYTECODE": ""}
+    assert variables_for(tmp_path / ours.name) == {}
+    assert variables_for(HERE) == {}
 
 
 def test_an_interpreter_for_a_system_that_is_not_run_is_a_slip() -> None:
