@@ -1,4 +1,4 @@
-# Two commands for users (demo, test), one for contributors (check). All set up what they need.
+# Two commands for users (demo, test), two for contributors (check, test-systems). All set up what they need.
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -6,13 +6,19 @@ BIN    := $(VENV)/bin
 # Results of tests must not depend on how many cores happen to be free.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test check format clean
+.PHONY: demo test test-systems check format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/magneton compare transformers:logits_to_keep=0 torch --model llama --scale small
 
 test: $(VENV)/.installed-dev
 	$(BIN)/pytest -n 2
+
+# Real engines, each in an environment that magneton makes for it: gigabytes, and minutes.
+test-systems: $(VENV)/.installed-dev
+	$(BIN)/magneton systems install vllm --device cpu --yes
+	$(BIN)/magneton systems install sglang --device cpu --yes
+	$(BIN)/pytest -m systems
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
