@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from magneton.profile.origin import Mode
 from magneton.systems.running import Setup
 
 UNUSED_TOKENS = 2  # of a request: one that the last step chooses, one so that no step is a request's last
@@ -56,6 +57,14 @@ def engine_arguments(setup: Setup, options: Mapping[str, str]) -> dict[str, Any]
     if options["attention_backend"]:
         arguments["attention_config"] = {"backend": options["attention_backend"]}
     return arguments
+
+
+def engine_mode(config: Any) -> Mode:
+    """How the engine runs its model."""
+    compilation = config.compilation_config
+    if compilation.cudagraph_mode is not None and compilation.cudagraph_mode.name != "NONE":
+        return "graph"
+    return "eager" if compilation.mode is None or compilation.mode.name == "NONE" else "compiled"
 
 
 def engine_flags(config: Any) -> Mapping[str, str]:
