@@ -92,9 +92,10 @@ class Desk:
 def _failed(error: BaseException) -> Failed:
     lines = "".join(traceback.format_exception(error)).splitlines()
     print(*lines, sep="\n", file=sys.__stderr__, flush=True)
+    told = [line for line in lines if line.strip(" ^~")]  # those that only point into the line above go
     return Failed(
         kind="memory" if ran_out_of_memory(error) else "crash",
-        message=f"{type(error).__name__}: {error}",
+        message=" ".join(f"{type(error).__name__}: {error}".split()),
         hint="",
-        traceback="\n".join(lines[-TRACEBACK_LINES:]),
+        traceback="\n".join(told[-TRACEBACK_LINES:]),
     )

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 from profiles import an_origin
+from tiny_models import tiny_model
 from toy_environment import pip_environment
 
 from magneton.envs.consent import Conversation
@@ -132,3 +133,22 @@ def test_nothing_is_recorded_before_what_is_missing_was_agreed_to(
         pytest.fail("it was not agreed to")
 
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("system", ["vllm", "sglang", "torch"])
+def test_an_architecture_that_a_system_cannot_run_is_refused_before_anything_is_loaded(
+    system: str, tmp_path: Path
+) -> None:
+    folder = tiny_model("llama", tmp_path)
+    path = folder / "config.json"
+    path.write_text(path.read_text().replace('"llama"', '"mamba"'))
+    with pytest.raises(MagnetonError, match=f"unknown architecture for {system}:? 'mamba'"):
+        requests_for([SystemSpec(name=system, options={})], Settings(model=str(folder)))
+
+
+def test_an_engine_wants_positions_to_spare(tmp_path: Path) -> None:
+    settings = Settings(model=str(tiny_model("gpt2", tmp_path)), prompt_tokens=1020, decode_steps=4)
+    assert requests_for([SystemSpec(name="torch", options={})], settings)
+    for system in ("vllm", "sglang"):
+        with pytest.raises(MagnetonError, match="that the system keeps free"):
+            requests_for([SystemSpec(name=system, options={})], settings)

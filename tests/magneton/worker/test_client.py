@@ -160,6 +160,27 @@ def test_unknown_systems_are_named(worker: WorkerClient, tmp_path: Path, system:
         worker.ask(toy_prepare(tmp_path, system=system), Prepared, timeout_s=30)
 
 
+BROKEN = """
+class Broken:
+    def load(self, setup):
+        raise RuntimeError("1 error in many lines:\\n  the first\\n\\n  the last")
+"""
+
+
+def test_an_exception_of_many_lines_is_told_on_one_and_its_trace_shows_code(tmp_path: Path):
+    (tmp_path / "broken.py").write_text(BROKEN)
+    python, log = Path(sys.executable), tmp_path / "worker.log"
+    with (
+        WorkerClient(name="toy", python=python, log=log, environment={"PYTHONPATH": str(tmp_path)}) as client,
+        pytest.raises(WorkerFailed) as caught,
+    ):
+        client.ask(toy_prepare(tmp_path, system="broken:Broken"), Prepared, timeout_s=30)
+    assert str(caught.value).endswith("RuntimeError: 1 error in many lines: the first the last")
+    told = caught.value.hint.splitlines()
+    assert "  |     raise RuntimeError(" in caught.value.hint
+    assert not [line for line in told if line.startswith("  |") and not line.strip(" |^~")]
+
+
 def test_a_command_out_of_order_is_a_crash_and_not_a_hang(worker: WorkerClient):
     with pytest.raises(WorkerFailed, match="Trace before Prepare"):
         worker.ask(Trace(phase="prefill"), Done, timeout_s=30)

@@ -104,6 +104,11 @@ def test_limits_are_left_alone_where_they_do_not_matter():
     assert not {"chunked_prefill_size", "max_prefill_tokens"} & arguments.keys()
 
 
+def test_a_request_that_is_never_at_its_end_takes_positions_of_the_model():
+    """SGLang cuts what a request may generate to two less than would fit."""
+    assert describe("sglang").spare_positions == UNUSED_TOKENS + 2
+
+
 def test_flags_are_what_the_server_settled():
     settled = SimpleNamespace(attention_backend="torch_native", page_size=1, quantization=None, port=30000)
     assert server_flags(settled) == {"server.attention_backend": "torch_native", "server.page_size": "1"}

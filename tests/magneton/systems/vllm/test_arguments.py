@@ -89,6 +89,10 @@ def test_the_engine_has_room_for_the_workload_in_single_steps(
     assert needed < arguments["num_gpu_blocks_override"] <= needed + 2
 
 
+def test_a_request_that_is_never_at_its_end_takes_positions_of_the_model():
+    assert describe("vllm").spare_positions == UNUSED_TOKENS
+
+
 def test_flags_are_what_the_engine_settled():
     config = SimpleNamespace(
         model_config=SimpleNamespace(dtype="torch.float32", quantization=None, enforce_eager=True),
