@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from textwrap import fill
 
 from magneton.envs.place import Environment
 from magneton.errors import MagnetonError
 
 ASKED_ABOVE_BYTES = 500_000_000
+WIDTH = 80
+INDENT = 12
 
 
 def _silent(text: str) -> None:
@@ -56,14 +59,15 @@ class Conversation:
 def offer(environment: Environment) -> str:
     """What is installed, how large it is and where it goes."""
     variant = environment.variant
-    packages = ", ".join(package for step in variant.installation() for package in step.install)
-    lines = [
-        f"{environment.system} gets an environment of its own, for {environment.kind}:",
-        f"  packages  {_shortened(packages)}, and what they need",
-        f"  size      {about([variant.size_bytes])}, loaded by pip from where its settings say",
-        f"  place     {environment.folder}",
-    ]
-    return "\n".join([*lines, *([f"  note      {variant.note}"] if variant.note else [])])
+    packages = dict.fromkeys(package for step in variant.installation() for package in step.install)
+    facts = {
+        "packages": f"{_shortened(', '.join(packages))}, and what they need",
+        "size": f"{about([variant.size_bytes])}, loaded by pip from where its settings say",
+        "place": str(environment.folder),
+        **({"note": variant.note} if variant.note else {}),
+    }
+    head = f"{environment.system} gets an environment of its own, for {environment.kind}:"
+    return "\n".join([head, *(_fact(name, text) for name, text in facts.items())])
 
 
 def about(sizes_bytes: Sequence[int | None]) -> str:
@@ -75,6 +79,18 @@ def about(sizes_bytes: Sequence[int | None]) -> str:
 
 def _sum(sizes_bytes: Sequence[int | None]) -> int:
     return sum(size for size in sizes_bytes if size is not None)
+
+
+def _fact(name: str, text: str) -> str:
+    """Within the width of any terminal, but for a path that is longer."""
+    return fill(
+        text,
+        WIDTH,
+        initial_indent=f"  {name:<{INDENT - 2}}",
+        subsequent_indent=" " * INDENT,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _shortened(text: str, characters: int = 160) -> str:

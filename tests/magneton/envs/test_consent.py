@@ -20,6 +20,17 @@ def test_what_is_installed_how_large_and_where_is_said_beforehand() -> None:
         assert part in offer
 
 
+def test_it_is_said_within_eighty_columns_and_nothing_twice() -> None:
+    variant = toy_variant("torch==2.13.0", "torch==2.13.0", *(f"package-{number}" for number in range(40)))
+    said: list[str] = []
+    Conversation(yes=True, say=said.append).allow([toy_place(replace(variant, note="to mind " * 20))])
+
+    (offer,) = said
+    assert [line for line in offer.splitlines() if len(line) > 80 and "place" not in line] == []
+    assert offer.count("torch==2.13.0") == 1
+    assert "and more, and what they need" in " ".join(offer.split())
+
+
 @pytest.mark.parametrize("answer", ["y\n", "YES\n", " y"])
 def test_a_large_one_is_asked_for_on_a_terminal(answer: str) -> None:
     said: list[str] = []
