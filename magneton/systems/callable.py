@@ -3,6 +3,7 @@
 import inspect
 import random
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -83,6 +84,9 @@ class CallableSystem:
         with user_errors(self._path, "calling what is built in"):
             output = self._built.target(*self._built.args, **self._built.kwargs)
         return dict(named_leaves(output, "output"))
+
+    def uncompiled(self) -> AbstractContextManager[object]:
+        return nullcontext()
 
     def roots(self) -> Mapping[str, Any]:
         return {**self._modules, "input": self._inputs}

@@ -1,6 +1,7 @@
 """Our own plain PyTorch models as a system: the same weights, the least machinery around them."""
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import Any, Literal
 
@@ -98,6 +99,9 @@ class PlainTorchSystem:
             starts = range(self._prompt_tokens, self._prompt_tokens + len(self._tokens.decode))
             decode = zip(self._tokens.decode, starts, strict=True)
             return {"logits": tuple(self._model(ids, start) for ids, start in decode), "fed": self._fed}
+
+    def uncompiled(self) -> AbstractContextManager[object]:
+        return nullcontext()
 
     def roots(self) -> Mapping[str, Any]:
         return {"": self._model, "input": self._tokens.named()}

@@ -1,6 +1,7 @@
 """What a system's adapter promises. It lives in the system's own interpreter (see ``magneton.worker``)."""
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -51,6 +52,11 @@ class RunningSystem(Protocol):
     def rewind(self, phase: Phase) -> None: ...
 
     def step(self, phase: Phase) -> Mapping[str, Any]: ...
+
+    def uncompiled(self) -> AbstractContextManager[object]:
+        """Within, steps run operator by operator: without the compiled code and the captured graphs of the
+        system's own, which hide operators. What goes through ``torch.compile`` plainly is seen to already."""
+        ...
 
     def roots(self) -> Mapping[str, Any]:
         """Named things whose parameters and submodules give values and operators their names:

@@ -4,6 +4,7 @@ import copy
 import inspect
 import os
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
@@ -101,6 +102,9 @@ class TransformersSystem:
                 return {"logits": self._forward(self._tokens.prompt)}
             logits = tuple(self._forward(ids) for ids in self._tokens.decode)
         return {"logits": logits, "fed": self._fed}
+
+    def uncompiled(self) -> AbstractContextManager[object]:
+        return nullcontext()
 
     def roots(self) -> Mapping[str, Any]:
         cached = {

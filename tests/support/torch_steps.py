@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal
 
 from magneton.meters.meter import Reading
@@ -95,6 +96,9 @@ class FunctionSystem:
     def step(self, phase: Phase) -> Mapping[str, Any]:
         self.calls.append("step")
         return self._work()
+
+    def uncompiled(self) -> AbstractContextManager[object]:
+        return nullcontext()
 
     def roots(self) -> Mapping[str, Any]:
         return self._roots

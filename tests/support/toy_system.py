@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -192,6 +193,9 @@ class ToySystem:
         while time.perf_counter() < until_s:
             pass
         return {f"{phase}.sum": np.arange(3.0)}
+
+    def uncompiled(self) -> AbstractContextManager[object]:
+        return nullcontext()
 
     def roots(self) -> Mapping[str, Any]:
         if "scope" in self._options:

@@ -49,7 +49,7 @@ class _Traced:
 
     operators: tuple[Operator, ...]
     timeline: Timeline
-    outputs: Outputs  # of the step alone
+    outputs: Outputs  # of the step alone, uncompiled
     chosen: Collection[KeyId] | None = None  # the keys that replay has time for: the same in each round
 
 
@@ -68,10 +68,13 @@ class TorchTracer:
     def trace(self, system: RunningSystem, phase: Phase, journal: Journal) -> None:
         outputs = _outputs_alone(system, phase)
         noisy = self._trace_rounded(system, phase)
-        system.rewind(phase)
-        with self._recorder.phase(phase, system.roots()) as recording:
-            returned = system.step(phase)
-        _compare("dataflow", phase, outputs, finish_outputs(returned), journal)
+        with system.uncompiled():
+            system.rewind(phase)
+            with self._recorder.phase(phase, system.roots()) as recording:
+                returned = system.step(phase)
+        watched = finish_outputs(returned)
+        expected = outputs if _equal(outputs, watched) else _outputs_uncompiled(system, phase)
+        _compare("dataflow", phase, expected, watched, journal)
         _write(recording.trace, drifts(recording.trace, noisy), journal)
         for name, array in outputs.items():
             journal.save_output(f"{phase}.{name}", array)
@@ -80,14 +83,15 @@ class TorchTracer:
         self._traced[phase] = _Traced(
             operators=operators,
             timeline=Timeline(phase, named, synchronise=synchronise, clock_s=self._clock_s),
-            outputs=outputs,
+            outputs=expected,
         )
 
     def _trace_rounded(self, system: RunningSystem, phase: Phase) -> Trace:
         """Before the dataflow pass, whose outputs show whether the noise has left anything behind."""
-        system.rewind(phase)
-        with self._rounder.phase(phase, system.roots()) as recording:
-            system.step(phase)
+        with system.uncompiled():
+            system.rewind(phase)
+            with self._rounder.phase(phase, system.roots()) as recording:
+                system.step(phase)
         return recording.trace
 
     def timeline(
@@ -101,9 +105,10 @@ class TorchTracer:
         traced = self._traced[phase]
         reader = _reader(traced, meter, budget_s)
         mode = ReplayMode(self._recorder.key_ids, reader, openings=self._openings, traced=traced.operators)
-        system.rewind(phase)
-        with torch.compiler.set_stance("force_eager"), mode:  # as the dataflow pass ran
-            returned = system.step(phase)
+        with system.uncompiled(), torch.compiler.set_stance("force_eager"):  # as the dataflow pass ran
+            system.rewind(phase)
+            with mode:
+                returned = system.step(phase)
         synchronise()
         _compare("replay", phase, traced.outputs, finish_outputs(returned), journal)
         if mode.strangers:
@@ -137,12 +142,22 @@ def _outputs_alone(system: RunningSystem, phase: Phase) -> Outputs:
     return finish_outputs(system.step(phase))
 
 
+def _outputs_uncompiled(system: RunningSystem, phase: Phase) -> Outputs:
+    """Of a step as the passes that see operators run it: compiled code rounds otherwise."""
+    with system.uncompiled(), torch.compiler.set_stance("force_eager"):
+        return _outputs_alone(system, phase)
+
+
 def _write(trace: Trace, drift: Mapping[ValueId, float], journal: Journal) -> None:
     values = (replace(value, drift=drift.get(value.value_id)) for value in trace.values)
     for row in (*trace.operators, *values, *trace.stacks, *trace.keys):
         journal.append(row)
     for value_id, sketch in trace.sketches:
         journal.append_sketch(value_id, sketch)
+
+
+def _equal(one: Outputs, other: Outputs) -> bool:
+    return one.keys() == other.keys() and all(_same(one[name], other[name]) for name in one)
 
 
 def _compare(name: str, phase: Phase, alone: Outputs, watched: Outputs, journal: Journal) -> None:

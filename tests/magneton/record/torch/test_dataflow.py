@@ -558,7 +558,7 @@ def test_a_parameter_is_one_in_every_phase_whatever_views_were_made_of_it():
     read: list[Value] = []
     for phase in ("prefill", "decode"):
         with recorder.phase(phase, {"": model}) as recording:
-            x @ model.weight.data
+            torch.mm(x, model.weight.data)
         (detach,) = (op for op in recording.trace.operators if op.name.startswith("aten.detach"))
         rows = {row.value_id: row for row in recording.trace.values} | {row.value_id: row for row in read}
         read.append(rows[detach.inputs[0]])

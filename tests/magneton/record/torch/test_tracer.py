@@ -1,10 +1,12 @@
 """The passes over one real module, down to the profile that a reader gets."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -174,7 +176,7 @@ def test_nan_equals_nan_between_passes(tmp_path: Path):
 
 
 def test_outputs_that_appear_in_one_pass_only_are_doubted(tmp_path: Path):
-    names = iter(["first", "alone", "rounded", "dataflow", "replay"])
+    names = iter(["first", "alone", "rounded", "dataflow", "first uncompiled", "uncompiled", "replay"])
     kinds = doubts_of(lambda: {next(names): torch.zeros(2)}, tmp_path)
     assert kinds == ["passes-disagree", "passes-disagree"]
 
@@ -204,3 +206,27 @@ def test_in_place_energies_add_up_to_no_more_than_the_window_around_them(recorde
     readings = [ReplayReading(**row) for row in rows(journal.folder, "replays")]
     attributed_j = sum((row.energy_j or 0.0) * row.executions for row in readings)
     assert 0 < attributed_j <= sum(window.energy_j or 0.0 for window in meter.windows) + 1e-12
+
+
+class Compiled(FunctionSystem):
+    """Code of its own that rounds otherwise than the operators it was made of."""
+
+    def __init__(self) -> None:
+        self.x, self.opened = torch.rand(4, generator=torch.Generator().manual_seed(0)), 0
+        super().__init__(lambda: {"y": (self.x * 3.0 if self.opened else self.x * 3.0000002) + 1.0})
+
+    @contextmanager
+    def uncompiled(self) -> Generator[None]:
+        self.opened += 1
+        yield
+        self.opened -= 1
+
+
+def test_a_system_that_compiles_by_itself_is_seen_uncompiled_and_measured_as_it_is(tmp_path: Path):
+    system, tracer, journal = Compiled(), TorchTracer(), Journal(tmp_path)
+    tracer.trace(system, CALL, journal)
+    tracer.replay(system, CALL, 0, ClockMeter(), journal, 1.0)
+    assert system.opened == 0
+    assert rows(tmp_path, "doubts") == []
+    kept = np.load(tmp_path / "outputs" / f"{CALL}.y.npy")
+    np.testing.assert_array_equal(kept, (system.x * 3.0000002 + 1.0).numpy())
