@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from magneton.compare.ledger import Ledger, share_of
 from magneton.compare.model import PhaseTotals, Row, Side, SideCost
 from magneton.compare.places import any_layer, describe_work
+from magneton.compare.scopes import scope_rows
 from magneton.match.model import Leftover, Matching, RegionGroup, Unpaired
 from magneton.profile.model import OpId
 from magneton.quantity import Provenance, Quantity
@@ -220,6 +221,7 @@ def _residual_entry(baseline: Ledger, candidate: Ledger, phase: Phase, rows: Seq
             ratio=None,
             duration_ratio=None,
             excess=_excess(*sides),
+            scopes=scope_rows(baseline, candidate, phase),
         )
     )
 

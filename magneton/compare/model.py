@@ -133,6 +133,33 @@ class SideCost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ScopeCost:
+    """What one side spends in a scope of its system, by samples of the Python stack.
+
+    ``cost`` is what the scope costs less ``attributed``: what lies between operators. Those of a phase add up
+    to its residual; None where that cannot be divided. Its interval is that of the samples and of the replay.
+    """
+
+    scope: str  # "" outside all that have a name
+    samples: int
+    share: float  # of the step's time, operators included
+    duration_s: float | None  # that share of a step of the clean pass
+    attributed: float  # cost of the operators in the scope
+    cost: Quantity | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopeRow:
+    """A part of the residual, on both sides; None where a side was not surveyed."""
+
+    scope: str
+    baseline: ScopeCost | None
+    candidate: ScopeCost | None
+    ratio: Quantity | None  # of costs between operators, candidate over baseline
+    excess: float | None  # candidate minus baseline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """One line of a phase's account. The rows of a side sum to its total in ``PhaseTotals``.
 
@@ -150,6 +177,7 @@ class Row:
     excess: float | None  # candidate minus baseline
     group: int | None = None  # index into Matching.groups
     reason: Unpaired | None = None  # of a leftover
+    scopes: tuple[ScopeRow, ...] = ()  # what a residual is made of, the largest first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

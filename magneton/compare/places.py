@@ -36,10 +36,12 @@ def describe_work(
 
 
 def _module(operators: Sequence[Operator], repetition: Sequence[OpId]) -> str:
-    """The innermost module that all operators of one repetition lie in."""
-    paths = [operators[op].module_path.split(".") for op in repetition if operators[op].module_path]
+    """The innermost module that all operators of one repetition lie in; outside any, their scopes."""
+    found = dict.fromkeys(operators[op].module_path for op in repetition)
+    scopes = {operators[op].scope for op in repetition}
+    paths = [path.split(".") for path in found if path and path not in scopes]
     if not paths:
-        return ""
+        return ", ".join(path for path in found if path)
     shared = paths[0]
     for path in paths[1:]:
         equal = (one == other for one, other in zip(shared, path, strict=False))

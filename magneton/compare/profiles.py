@@ -9,6 +9,7 @@ from magneton.compare.ledger import Ledger
 from magneton.compare.model import Comparison, Criteria, Divergence, SideSummary
 from magneton.compare.places import place_value
 from magneton.compare.same_work import check_same_work
+from magneton.compare.scopes import scope_notes
 from magneton.compare.verdict import decide
 from magneton.match.divergence import first_divergence
 from magneton.match.matching import match
@@ -53,7 +54,7 @@ def compare(
         rows=rows,
         findings=findings,
         differences=known,
-        notes=(*notes(baseline, candidate), *residual_notes(rows)),
+        notes=(*notes(baseline, candidate), *residual_notes(rows), *scope_notes(rows, totals, criteria)),
     )
 
 

@@ -130,9 +130,9 @@ class Side:
 
     def survey(self, phase: Phase) -> None:
         """Where a step spends its time, by scope."""
-        steps = steps_for(self._plan.survey_s, self._step_s[phase])
-        timeout_s = self._plan.block_timeout_s(steps, self._step_s[phase])
-        self._client.ask(Survey(phase=phase, steps=steps), Done, timeout_s=timeout_s)
+        length_s = self._plan.survey_s
+        timeout_s = self._plan.block_timeout_s(1, length_s + self._step_s[phase])
+        self._client.ask(Survey(phase=phase, length_s=length_s), Done, timeout_s=timeout_s)
 
     def replay(self, phase: Phase, round: int) -> None:
         budget_s = self._plan.replay_call_s(len(self.phases))

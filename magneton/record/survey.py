@@ -41,13 +41,13 @@ WAITING = "host synchronisation"
 def survey(
     system: RunningSystem,
     phase: Phase,
-    steps: int,
+    length_s: float,
     table: Mapping[str, str],
     journal: Journal,
     *,
     synchronise: Callable[[], None] = nothing_to_wait_for,
 ) -> None:
-    """Write down where ``steps`` steps of ``phase`` spend their time, or a doubt that says why not."""
+    """Write down where steps of ``phase`` that last ``length_s`` spend it, or a doubt that says why not."""
     obstacle = _obstacle()
     if obstacle:
         text = f"where {phase} spends its time between operators was not sampled: {obstacle}"
@@ -55,7 +55,7 @@ def survey(
         return
     sampler = Sampler(table)
     with sampler.listening():
-        for _ in range(steps):
+        while sampler.duration_s < length_s:
             system.rewind(phase)
             synchronise()
             with sampler.sampling():
@@ -93,7 +93,7 @@ class Sampler:
         self._clock_s = clock_s
         self._counts: Counter[str] = Counter()
         self._steps = 0
-        self._duration_s = 0.0
+        self.duration_s = 0.0
         self._first_s = 0.0
         self._told = 0
 
@@ -120,7 +120,7 @@ class Sampler:
             yield
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0.0)
-            self._duration_s += self._clock_s() - started_s
+            self.duration_s += self._clock_s() - started_s
 
     def wait(self, synchronise: Callable[[], None]) -> None:
         """For a device that still works on the step."""
@@ -133,7 +133,7 @@ class Sampler:
             ScopeTime(
                 phase=phase,
                 scope=scope,
-                duration_s=self._duration_s / self._steps * count / ticks,
+                duration_s=self.duration_s / self._steps * count / ticks,
                 samples=count,
             )
             for scope, count in self._counts.most_common()

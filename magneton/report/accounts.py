@@ -8,7 +8,8 @@ from magneton.compare.model import Comparison, PhaseTotals, Row, SideCost
 from magneton.profile.origin import Unit
 from magneton.report.console import Line, figures_table, heading
 from magneton.report.escape import visible
-from magneton.report.quantities import figure, quantity, ratio
+from magneton.report.quantities import figure, quantity, ratio, signed
+from magneton.report.scopes import residual_caption, scope_lines
 from magneton.report.work import row_title, work_line
 
 TITLE = 22  # what 80 columns leave beside the figures
@@ -44,16 +45,18 @@ def _lines(rows: Sequence[Row], total: PhaseTotals, unit: Unit, top: int, longes
     lines = [_line(row, unit, longest) for row in spends[:top]]
     if len(spends) > top:
         lines.append(_rest(spends[top:], unit))
-    lines += [_line(row, unit, longest) for row in rows if row.kind in ("unread", "residual")]
+    lines += [_line(row, unit, longest) for row in rows if row.kind == "unread"]
+    for row in (row for row in rows if row.kind == "residual"):
+        lines += [_line(row, unit, longest), *scope_lines(row, unit, top)]
     return [*lines, _whole(total, unit)]
 
 
 def _line(row: Row, unit: Unit, longest: int) -> Line:
     times = {"region": str(row.repeats), "leftover": str(row.repeats), "unread": str(_executions(row))}
-    figures = (_cost(row.baseline, unit), _cost(row.candidate, unit), _signed(row.excess, unit))
+    figures = (_cost(row.baseline, unit), _cost(row.candidate, unit), signed(row.excess, unit))
     return Line(
         cells=(row_title(row, longest), times.get(row.kind, ""), *figures, ratio(row.ratio)),
-        below=work_line(row),
+        below=work_line(row) or residual_caption(row),
     )
 
 
@@ -62,14 +65,14 @@ def _whole(total: PhaseTotals, unit: Unit) -> Line:
         None if cost is None else cost.value for cost in (total.baseline_cost, total.candidate_cost)
     )
     excess = None if one is None or other is None else other - one
-    figures = (figure(one, unit), figure(other, unit), _signed(excess, unit), ratio(total.cost_ratio))
+    figures = (figure(one, unit), figure(other, unit), signed(excess, unit), ratio(total.cost_ratio))
     return Line(cells=("whole step", "", *figures))
 
 
 def _rest(rows: Sequence[Row], unit: Unit) -> Line:
     """One line for the rows that are not shown, so that the lines still add up."""
     sums = _sum(row.baseline for row in rows), _sum(row.candidate for row in rows)
-    excess = _signed(sum(row.excess or 0.0 for row in rows), unit)
+    excess = signed(sum(row.excess or 0.0 for row in rows), unit)
     return Line(cells=(f"{len(rows)} more rows", "", *(figure(each, unit) for each in sums), excess, ""))
 
 
@@ -89,8 +92,3 @@ def _sum(sides: Iterable[SideCost | None]) -> float:
 
 def _cost(side: SideCost | None, unit: Unit) -> str:
     return figure(None if side is None or side.cost is None else side.cost.value, unit)
-
-
-def _signed(excess: float | None, unit: Unit) -> str:
-    text = figure(excess, unit)
-    return f"+{text}" if excess is not None and excess > 0 else text

@@ -16,6 +16,7 @@ from magneton.report.origins import (
     workload_line,
 )
 from magneton.report.quantities import figure, percent, quantity
+from magneton.report.scopes import print_scopes
 from magneton.report.summary import OperatorSummary, PhaseSummary, ProfileSummary
 from magneton.report.work import short_name
 
@@ -32,6 +33,7 @@ def print_profile(summary: ProfileSummary, console: Console, *, top: int = 10) -
     _print_origin(summary, console)
     _print_totals(summary, console)
     for phase in summary.phases:
+        print_scopes(phase, summary.unit, console, top)
         operators = [each for each in summary.operators if each.phase == phase.phase]
         _print_operators(phase, operators, summary, console, top)
     if summary.doubts:

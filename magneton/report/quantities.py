@@ -48,6 +48,12 @@ def figure(value: float | None, unit: Unit | str) -> str:
     return f"{scaled:.{0 if whole else _decimals(abs(scaled))}f} {name}"
 
 
+def signed(difference: float | None, unit: Unit | str) -> str:
+    """``+1.23 mJ``: a difference says its sign."""
+    text = figure(difference, unit)
+    return f"+{text}" if difference is not None and difference > 0 else text
+
+
 def quantity(measured: Quantity | None, unit: Unit | str) -> str:
     """``1.23 ± 0.05 mJ``; ``1.2 [0.6, 2.5] mJ`` where the interval is wide; ``(one reading)`` without one."""
     if measured is None:

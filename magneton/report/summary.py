@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from magneton.compare.ledger import Ledger, share_of
+from magneton.compare.model import ScopeCost
 from magneton.compare.places import any_layer, merge_paths, source_line
+from magneton.compare.scopes import scope_costs
 from magneton.profile.cost import attribute
 from magneton.profile.model import BlockReading, Doubt, Frame, Operator, OpId, Profile
 from magneton.profile.origin import Origin, Unit
@@ -27,6 +29,7 @@ class PhaseSummary:
     attributed: float
     unattributed: float | None
     timeline_overhead: float | None  # duration with the framework's profiler over the clean one, minus 1
+    scopes: tuple[ScopeCost, ...]  # where a step spends its time, the longest first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +85,7 @@ def _phase(ledger: Ledger, phase: Phase) -> PhaseSummary:
         attributed=share.attributed,
         unattributed=None if cost is None else share.unattributed,
         timeline_overhead=_overhead(ledger.profile.blocks, phase),
+        scopes=tuple(scope_costs(ledger, phase).values()),
     )
 
 

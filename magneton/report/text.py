@@ -1,5 +1,7 @@
 """A comparison for people, on a terminal of 80 columns or more."""
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
@@ -19,6 +21,7 @@ from magneton.report.origins import (
     workload_line,
 )
 
+GENERATED = {"tokens", "logits", "fed"}  # the outputs of a generation
 _VERDICT_STYLES = {
     "findings": "bold red",
     "no difference": "bold green",
@@ -31,6 +34,8 @@ _HINT = (
     "How to read this: figures are per step with a 95 % interval. A ratio is candidate over baseline, so"
     " above 1 the candidate spends more. The lines of a table add up to the whole step: 'unattributed' is"
     " what no operator accounts for (it may be negative), and work that only one side does stands alone."
+    " The lines set in below 'unattributed' add up to it: what the system was doing between operators, by"
+    " samples of its Python stack."
 )
 
 
@@ -79,12 +84,11 @@ def _same_work_line(same_work: SameWork) -> Text:
     if same_work.status == "different":
         failed = sum(check.problem is not None for check in checks)
         return Text(f"no: {failed} of {len(checks)} outputs differ", style="bold red")
-    line = Text(f"yes: {_outputs(len(checks))}", style="green")
+    line = Text(f"yes: {_agreement(checks)}", style="green")
     gaps = [c.max_difference / c.allowed for c in checks if c.allowed and c.max_difference is not None]
     if gaps:
         line.append(
-            f" within {same_work.tolerance:g} of their rms (largest difference"
-            f" {max(gaps) * same_work.tolerance:.2g})",
+            f" within {max(gaps) * same_work.tolerance:.2g} of their rms ({same_work.tolerance:g} is allowed)",
             style="default",
         )
     for check in checks:
@@ -93,8 +97,13 @@ def _same_work_line(same_work: SameWork) -> Text:
     return line
 
 
-def _outputs(count: int) -> str:
-    return "the only output agrees" if count == 1 else f"{count} outputs agree"
+def _agreement(checks: Sequence[OutputCheck]) -> str:
+    """A generation's outputs by what they are, others by their number."""
+    kinds = {check.name.rpartition(".")[2] for check in checks}
+    if {"tokens", "logits"} <= kinds <= GENERATED:
+        tied = any(check.note for check in checks)
+        return "tokens agree, logits agree" if tied else "greedy tokens are equal, logits agree"
+    return "the only output agrees" if len(checks) == 1 else f"{len(checks)} outputs agree"
 
 
 def _print_verdict(comparison: Comparison, console: Console) -> None:

@@ -76,7 +76,7 @@ class Loaded:
             survey(
                 self.system,
                 command.phase,
-                command.steps,
+                command.length_s,
                 table,
                 self.journal,
                 synchronise=self.synchronise,

@@ -96,7 +96,7 @@ class Survey:
     """Nothing to do for a system whose adapter names no scopes."""
 
     phase: Phase
-    steps: int
+    length_s: float  # of its steps together
 
     @property
     def doing(self) -> str:

@@ -173,10 +173,7 @@ def small_profile(*, operators: int = 3, energy_j: float | None = 1.0, **changes
             for r in range(3)
             for k in range(operators)
         ),
-        "scopes": (
-            ScopeTime(phase=PREFILL, scope="sampling", duration_s=0.75, samples=300),
-            ScopeTime(phase=PREFILL, scope="", duration_s=0.25, samples=100),
-        ),
+        "scopes": (ScopeTime(phase=PREFILL, scope="sampling", duration_s=1.0, samples=400),),
         "outputs": {"prefill.logits": arrays[-1]},
     }
     return Profile(**(known | changes))

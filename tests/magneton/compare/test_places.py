@@ -1,7 +1,11 @@
+from dataclasses import replace
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from profiles import small_profile
 
-from magneton.compare.places import merge_paths, source_line
+from magneton.compare.places import describe_work, merge_paths, source_line
 from magneton.profile.model import Frame, Stack
 
 
@@ -48,3 +52,26 @@ def test_our_own_adapters_are_named_only_where_nothing_else_is() -> None:
     assert source_line(stack("model.py", ours)) == stack("model.py").frames[0]
     assert source_line(stack(ours)) == stack(ours).frames[0]
     assert source_line(stack("/env/site-packages/torch/nn/modules/linear.py")) is None
+
+
+@pytest.mark.parametrize(
+    ("places", "expected"),
+    [
+        ([("sampling", "sampling")], "sampling"),
+        ([("sampling", "sampling"), ("scheduling", "scheduling")], "sampling, scheduling"),
+        ([("model.norm", "model forward"), ("sampling", "sampling")], "model.norm"),
+        ([("", ""), ("sampling", "sampling")], "sampling"),
+        ([("", "")], ""),
+    ],
+)
+def test_outside_any_module_the_scope_says_where(places: list[tuple[str, str]], expected: str) -> None:
+    base = small_profile(operators=len(places))
+    profile = replace(
+        base,
+        operators=tuple(
+            replace(op, module_path=path, scope=scope)
+            for op, (path, scope) in zip(base.operators, places, strict=True)
+        ),
+    )
+    ids = [op.op_id for op in profile.operators]
+    assert describe_work(profile, [ids], lambda _: (0.0,)).module_path == expected

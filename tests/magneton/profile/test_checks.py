@@ -82,11 +82,10 @@ BAD_ROWS: list[tuple[str, int, dict[str, Any], str]] = [
     ("replays", 4, {"executions": 0}, "replay 4 has the executions 0"),
     ("replays", 4, {"duration_s": -1.0}, "replay 4 has the duration_s -1.0"),
     ("replays", 4, {"energy_j": float("inf")}, "replay 4 has the energy_j inf"),
-    ("scopes", 1, {"phase": "decode"}, "scope 1 belongs to the phase 'decode'"),
-    ("scopes", 1, {"duration_s": -0.5}, "scope 1 has the duration_s -0.5"),
-    ("scopes", 1, {"duration_s": float("nan")}, "scope 1 has the duration_s nan"),
-    ("scopes", 1, {"samples": -1}, "scope 1 has the samples -1"),
-    ("scopes", 1, {"scope": "sampling"}, "the survey has the scope 'sampling' of 'prefill' twice"),
+    ("scopes", 0, {"phase": "decode"}, "scope 0 belongs to the phase 'decode'"),
+    ("scopes", 0, {"duration_s": -0.5}, "scope 0 has the duration_s -0.5"),
+    ("scopes", 0, {"duration_s": float("nan")}, "scope 0 has the duration_s nan"),
+    ("scopes", 0, {"samples": -1}, "scope 0 has the samples -1"),
 ]
 
 
@@ -148,6 +147,13 @@ def test_a_wrong_origin_is_named(changes: dict[str, Any], message: str) -> None:
 def test_too_many_outputs_and_outputs_without_a_name_are_refused() -> None:
     assert "300 outputs" in refusal(small_profile(outputs={str(i): np.zeros(1) for i in range(300)}))
     assert "without a name" in refusal(small_profile(outputs={"": np.zeros(1)}))
+
+
+def test_a_scope_has_one_row_for_each_phase() -> None:
+    (row,) = small_profile().scopes
+    twice = (row, replace(row, duration_s=2.0))
+    assert "the survey has the scope 'sampling' of 'prefill' twice" in refusal(small_profile(scopes=twice))
+    check(small_profile(scopes=(row, replace(row, scope="scheduling"))))
 
 
 def test_an_operator_may_hand_its_input_on() -> None:

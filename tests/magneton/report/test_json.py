@@ -10,10 +10,11 @@ from profiles import profiles
 
 from magneton.compare.model import Criteria
 from magneton.compare.profiles import compare
-from magneton.profile.model import Profile
+from magneton.profile.model import Profile, ScopeTime
 from magneton.report.json import comparison_json, document
 from magneton.report.profile import profile_json
 from magneton.report.summary import summarise_profile
+from magneton.workload import PREFILL
 
 
 def strict(text: str) -> Any:
@@ -48,6 +49,21 @@ def test_findings_can_be_followed_to_their_rows_and_lines() -> None:
     assert row["baseline"]["work"]["source"]["line"] == 11
     assert row["ratio"]["low"] < row["ratio"]["value"] < row["ratio"]["high"]
     assert row["ratio"]["provenance"] == "modelled"
+
+
+def test_a_residual_says_what_lies_between_operators() -> None:
+    side = a_side(residual_j=10.0)
+    scopes = tuple(
+        ScopeTime(phase=PREFILL, scope=scope, duration_s=share, samples=round(100 * share))
+        for scope, share in (("", 0.75), ("sampling", 0.25))
+    )
+    report = of(replace(side, scopes=scopes), a_side())
+    (residual,) = [row for row in report["rows"] if row["kind"] == "residual"]
+
+    assert {row["scope"] for row in residual["scopes"]} == {"", "sampling"}
+    parts = [row["baseline"]["cost"]["value"] for row in residual["scopes"]]
+    assert sum(parts) == pytest.approx(residual["baseline"]["cost"]["value"])
+    assert [row["candidate"] for row in residual["scopes"]] == [None, None]
 
 
 def test_unbounded_and_unmeasured_are_null() -> None:

@@ -34,7 +34,7 @@ SENT: tuple[Command, ...] = (
     Trace(phase="prefill"),
     RunBlock(phase="prefill", steps=3, round=1, keep=False),
     TimelineBlock(phase="decode", steps=3, round=1),
-    Survey(phase="decode", steps=3),
+    Survey(phase="decode", length_s=1.5),
     Replay(phase="decode", round=2, budget_s=1.5),
     Pause(settle_s=0.5),
     Release(),
