@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from magneton.compare.model import OutputCheck, SameWork
+from magneton.profile.continuation import FED
 from magneton.profile.model import Profile
 from magneton.workload import DType
 
@@ -35,6 +36,10 @@ def check_same_work(baseline: Profile, candidate: Profile, tolerance: float | No
 def _check(
     name: str, one: NDArray[np.generic] | None, other: NDArray[np.generic] | None, tolerance: float
 ) -> OutputCheck:
+    if (one is None or other is None) and name == FED:
+        return OutputCheck(
+            name=name, problem="an older recording does not say what decode was fed: record again"
+        )
     if one is None or other is None:
         side = "candidate" if one is None else "baseline"
         return OutputCheck(name=name, problem=f"only the {side} has this output")

@@ -87,9 +87,9 @@ def _same_work_line(same_work: SameWork) -> Text:
     line = Text(f"yes: {_agreement(checks)}", style="green")
     gaps = [c.max_difference / c.allowed for c in checks if c.allowed and c.max_difference is not None]
     if gaps:
+        largest = max(gaps) * same_work.tolerance
         line.append(
-            f" within {max(gaps) * same_work.tolerance:.2g} of their rms ({same_work.tolerance:g} is allowed)",
-            style="default",
+            f" within {largest:.2g} of their rms ({same_work.tolerance:g} is allowed)", style="default"
         )
     for check in checks:
         if check.note:

@@ -102,3 +102,21 @@ def test_a_number_alone_can_be_an_output() -> None:
     assert checked({"loss": np.array(1.0)}, {"loss": np.array(1.5)}).status == "different"
     assert checked({"count": np.array(3)}, {"count": np.array(4)}).status == "different"
     assert checked({"count": np.array(3)}, {"count": np.array(3)}).status == "same"
+
+
+def test_a_recording_that_does_not_say_what_decode_was_fed_is_told_by_its_age() -> None:
+    fed = {"decode.fed": np.array([[1], [2]])}
+
+    work = checked(fed, {})
+
+    assert work.status == "different"
+    assert "an older recording does not say" in (work.outputs[0].problem or "")
+
+
+def test_decodes_that_were_fed_other_tokens_are_not_the_same_work() -> None:
+    one, other = ({"decode.fed": np.array([[1], [token]])} for token in (2, 3))
+
+    work = checked(one, other)
+
+    assert work.status == "different"
+    assert "the first at (1, 0): 2 against 3" in (work.outputs[0].problem or "")
