@@ -13,6 +13,7 @@ import signal
 import sys
 
 from magneton.worker.family import TOKEN, kill_family
+from magneton.worker.scratch import remove_own_scratch
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -27,6 +28,7 @@ def watch_parent(commands_fd: int, replies_fd: int) -> None:
         try:
             os.close(replies_fd)  # the parent recognises the worker's death by this end closing
             _await_hangup(commands_fd)
+            remove_own_scratch()
             end_family()
         finally:
             os._exit(1)  # whatever happens here, this process must not go on to become a second worker

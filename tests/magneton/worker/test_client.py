@@ -257,11 +257,13 @@ with toy_worker(folder, pids=folder / "pids") as worker:
 @contextmanager
 def parent_of_worker(folder: Path, how: str) -> Generator[tuple[subprocess.Popen[bytes], list[int]]]:
     """A process that has a worker, and the worker with its descendants, all of them running."""
+    temporary = folder / "temporary"
+    temporary.mkdir()
     parent = subprocess.Popen(
         [sys.executable, "-c", PARENT, str(folder), how],
         stdin=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env={"PYTHONPATH": ":".join(sys.path)},
+        env={"PYTHONPATH": ":".join(sys.path), "TMPDIR": str(temporary)},
     )
     with parent:
         assert await_true((folder / "pids").exists, within_s=30)
@@ -274,9 +276,11 @@ def parent_of_worker(folder: Path, how: str) -> Generator[tuple[subprocess.Popen
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_nothing_outlives_a_parent_that_is_killed(tmp_path: Path, how: str, number: signal.Signals):
     with parent_of_worker(tmp_path, how) as (parent, pids):
+        assert list((tmp_path / "temporary").iterdir())
         parent.send_signal(number)
 
         assert await_true(lambda: not any(alive(pid) for pid in pids), within_s=5)
+        assert await_true(lambda: not list((tmp_path / "temporary").iterdir()), within_s=5)
 
 
 @LINUX
