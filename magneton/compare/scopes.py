@@ -29,12 +29,12 @@ MOST_NOTES = 3  # of one phase
 def scope_costs(ledger: Ledger, phase: Phase) -> Mapping[str, ScopeCost]:
     """One side's scopes in a phase, the longest first; none where it was not surveyed."""
     survey = [scope for scope in ledger.profile.scopes if scope.phase == phase]
-    ticks, length_s = sum(row.samples for row in survey), sum(row.duration_s for row in survey)
-    if not ticks or not 0 < length_s < math.inf:
+    looks, length_s = sum(row.samples for row in survey), sum(row.duration_s for row in survey)
+    if not looks or not 0 < length_s < math.inf:
         return {}
     shares = {row.scope: row.duration_s / length_s for row in survey}
     attributed = _attributed(ledger, phase)
-    costs = _between(ledger, phase, shares, attributed, ticks)
+    costs = _between(ledger, phase, shares, attributed, looks)
     step = ledger.duration_s(phase)
     return {
         row.scope: ScopeCost(
@@ -85,20 +85,20 @@ def _between(
     phase: Phase,
     shares: Mapping[str, float],
     attributed: Mapping[str, Quantity],
-    ticks: int,
+    looks: int,
 ) -> Mapping[str, Quantity]:
     """The residual in parts. None on a board: there the host's time is not where the energy goes."""
     total, residual = ledger.total(phase), attribute(ledger.profile, phase).unattributed
     if total is None or residual <= 0 or ledger.profile.origin.device_kind != "cpu":
         return {}
-    left = {scope: _left(share, ticks, total, attributed.get(scope)) for scope, share in shares.items()}
+    left = {scope: _left(share, looks, total, attributed.get(scope)) for scope, share in shares.items()}
     spread = sum(part.value for part in left.values())
     if not 0 < spread < math.inf:
         return {}
     return {scope: part.scaled(residual / spread) for scope, part in left.items()}
 
 
-def _left(share: float, ticks: int, total: Quantity, operators: Quantity | None) -> Quantity:
+def _left(share: float, looks: int, total: Quantity, operators: Quantity | None) -> Quantity:
     """What a scope costs beyond its operators, with the errors of both; never less than nothing."""
     known, below, above = 0.0, 0.0, 0.0
     if operators is not None:
@@ -108,21 +108,21 @@ def _left(share: float, ticks: int, total: Quantity, operators: Quantity | None)
             operators.value - operators.low,
         )
     value = share * total.value - known
-    low, high = _interval(share, ticks)
+    low, high = _interval(share, looks)
     return Quantity(
         value=max(0.0, value),
         low=max(0.0, value - math.hypot((share - low) * total.value, below)),
         high=max(0.0, value + math.hypot((high - share) * total.value, above)),
-        n=ticks,
+        n=looks,
         provenance=total.provenance,
     )
 
 
-def _interval(share: float, ticks: int) -> tuple[float, float]:
+def _interval(share: float, looks: int) -> tuple[float, float]:
     """A share that was sampled, with what it may be (Wilson's interval)."""
-    scale = 1 + Z * Z / ticks
-    centre = (share + Z * Z / (2 * ticks)) / scale
-    half = Z / scale * math.sqrt(share * (1 - share) / ticks + (Z / (2 * ticks)) ** 2)
+    scale = 1 + Z * Z / looks
+    centre = (share + Z * Z / (2 * looks)) / scale
+    half = Z / scale * math.sqrt(share * (1 - share) / looks + (Z / (2 * looks)) ** 2)
     return min(share, centre - half), max(share, centre + half)
 
 

@@ -151,6 +151,7 @@ class ScopeTime:
     """How long one step of a phase stays in a scope, its operators included, as samples of the stack tell.
 
     The rows of a phase add up to the step; the scope "" is what lies outside all that have a name.
+    ``samples`` counts looks at the stack; one within a long operator stands for a longer time than others.
     """
 
     phase: Phase

@@ -6,7 +6,7 @@ interrupts the main thread; its handler looks which function is running.
     timer     |       |       |       |       |       |       |       |       |
     Python    schedule | prepare | one long operator       | sample | ...
     handled   ^       ^         ^                           ^  ^       ^
-    counts    1       1         1            3: the operator's  1       1
+    ticks     1       1         1            3: the operator's  1       1
 
 Python runs a handler between two of its instructions, so what a long operator swallows is told once, when
 it returns to the function that called it. It then stands for every tick that fell due meanwhile: each tick
@@ -79,7 +79,11 @@ def _obstacle() -> str:
 
 
 class Sampler:
-    """Counts ticks by scope while steps run."""
+    """Counts ticks by scope while steps run, and the looks at the stack that told them.
+
+    Ticks that one look tells are no independent samples: an operator swallowed them, or a neighbour on the
+    machine that had the processor.
+    """
 
     def __init__(
         self,
@@ -91,7 +95,8 @@ class Sampler:
         self._scopes = Scopes({**table, Sampler.wait.__qualname__: WAITING})
         self._tick_s = tick_s
         self._clock_s = clock_s
-        self._counts: Counter[str] = Counter()
+        self._ticks: Counter[str] = Counter()
+        self._samples: Counter[str] = Counter()
         self._steps = 0
         self.duration_s = 0.0
         self._first_s = 0.0
@@ -128,19 +133,21 @@ class Sampler:
 
     def rows(self, phase: Phase) -> tuple[ScopeTime, ...]:
         """One per scope, the longest first. Together they last as long as a step."""
-        ticks = self._counts.total()
+        total = self._ticks.total()
         return tuple(
             ScopeTime(
                 phase=phase,
                 scope=scope,
-                duration_s=self.duration_s / self._steps * count / ticks,
-                samples=count,
+                duration_s=self.duration_s / self._steps * ticks / total,
+                samples=self._samples[scope],
             )
-            for scope, count in self._counts.most_common()
+            for scope, ticks in self._ticks.most_common()
         )
 
     def _tick(self, _number: int, frame: FrameType | None) -> None:
         due = math.floor((self._clock_s() - self._first_s) / self._tick_s) + 1
         if due > self._told:
-            self._counts[self._scopes.of(frame)] += due - self._told
+            scope = self._scopes.of(frame)
+            self._ticks[scope] += due - self._told
+            self._samples[scope] += 1
             self._told = due
