@@ -2,13 +2,15 @@
 
 In: a running system, a phase and a meter. Out: a ``BlockReading`` for the whole block. Rewinding belongs to
 no step. A meter that reads single operators gets one window around each step, and the readings are summed;
-a meter with a longer shortest window gets one window around the block, rewinding included, which is cheap
-by contract.
+a meter with a longer shortest window gets one window around the block, rewinding included. Where that is
+not cheap (an engine has to run a prompt again before it can decode), a second window reads rewinding
+alone, and it is taken off.
 
     short windows    rewind [step] rewind [step] rewind [step]
-    long windows     [rewind step rewind step rewind step]
+    long windows     [rewind step rewind step rewind step] - [rewind rewind rewind ...]
 """
 
+import math
 import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
@@ -17,6 +19,9 @@ from magneton.meters.meter import Meter, Reading
 from magneton.profile.model import BlockReading, Pass
 from magneton.systems.running import RunningSystem
 from magneton.workload import Phase
+
+CHEAP = 0.01  # of a block: rewinding that takes less is left in
+LONGER = 1.1  # windows are planned so much longer than the meter needs
 
 
 def nothing_to_wait_for() -> None:
@@ -98,4 +103,44 @@ def _whole_block(
         system.rewind(phase)
         step()
     synchronise()
+    whole = meter.end()
+    rewinding = _rewinding(system, phase, steps, whole, meter, synchronise)
+    return whole if rewinding is None else _without(whole, rewinding)
+
+
+def _rewinding(
+    system: RunningSystem,
+    phase: Phase,
+    steps: int,
+    whole: Reading,
+    meter: Meter,
+    synchronise: Callable[[], None],
+) -> Reading | None:
+    """What rewinding ``steps`` times takes of a block; None where that is next to nothing."""
+    one = _rewinds(system, phase, 1, meter, synchronise)
+    if steps * one.duration_s <= CHEAP * whole.duration_s:
+        return None
+    enough_s = max(meter.shortest_window_s, steps * one.duration_s)
+    times = max(1, math.ceil(LONGER * enough_s / one.duration_s))
+    read = _rewinds(system, phase, times, meter, synchronise)
+    energy_j = None if read.energy_j is None else read.energy_j * steps / times
+    return Reading(duration_s=read.duration_s * steps / times, energy_j=energy_j)
+
+
+def _rewinds(
+    system: RunningSystem, phase: Phase, times: int, meter: Meter, synchronise: Callable[[], None]
+) -> Reading:
+    synchronise()
+    meter.begin()
+    for _ in range(times):
+        system.rewind(phase)
+    synchronise()
     return meter.end()
+
+
+def _without(whole: Reading, part: Reading) -> Reading:
+    """Energy is known where both were read; a difference below zero is noise and no reading."""
+    energy_j = None
+    if whole.energy_j is not None and part.energy_j is not None and whole.energy_j > part.energy_j:
+        energy_j = whole.energy_j - part.energy_j
+    return Reading(duration_s=max(0.0, whole.duration_s - part.duration_s), energy_j=energy_j)

@@ -38,9 +38,10 @@ class Facts:
 class RunningSystem(Protocol):
     """A loaded system whose steps can be repeated.
 
-    ``rewind(phase)`` then ``step(phase)`` does the same work every time. Rewinding is cheap, is never
-    traced and belongs to no step. ``step`` returns the declared outputs: small tensors (last logits,
-    tokens, images) by name; it runs under the system's own grad mode.
+    ``rewind(phase)`` then ``step(phase)`` does the same work every time. Rewinding is never traced and
+    belongs to no step; it is best cheap, since a meter with long windows has to read it apart. ``step``
+    returns the declared outputs: small tensors (last logits, tokens, images) by name; it runs under the
+    system's own grad mode.
     """
 
     framework: Literal["torch"]

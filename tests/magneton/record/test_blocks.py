@@ -35,9 +35,23 @@ def test_short_windows_leave_rewinding_out():
 def test_a_coarse_meter_gets_one_window_over_the_block():
     clock = FakeClock()
     meter = ClockMeter(clock, shortest_window_s=1.0)
-    reading = run_block(spending(clock, step_s=2.0, rewind_s=0.5), CALL, 3, 0, meter, clock_s=clock)
-    assert len(meter.windows) == 1
-    assert reading.duration_s == 7.5
+    reading = run_block(spending(clock, step_s=2.0, rewind_s=0.01), CALL, 3, 0, meter, clock_s=clock)
+    assert reading.duration_s == pytest.approx(6.03)
+    assert meter.windows[0].duration_s == reading.duration_s
+
+
+@given(step_s=st.floats(0.01, 10.0), rewind_s=st.floats(0.2, 50.0), steps=st.integers(1, 5))
+def test_rewinding_that_costs_something_is_read_apart_and_taken_off(
+    step_s: float, rewind_s: float, steps: int
+):
+    """An engine runs the prompt again before it can decode."""
+    clock = FakeClock()
+    meter = ClockMeter(clock, power_w=5.0, shortest_window_s=1.0)
+    system = spending(clock, step_s=step_s, rewind_s=rewind_s)
+    reading = run_block(system, CALL, steps, 0, meter, clock_s=clock)
+    assert reading.duration_s == pytest.approx(steps * step_s, rel=1e-6, abs=1e-6)
+    assert reading.energy_j == pytest.approx(5.0 * steps * step_s, rel=1e-6, abs=1e-6)
+    assert meter.windows[-1].duration_s >= 1.0
 
 
 @pytest.mark.parametrize("shortest_window_s", [0.0, 1.0])
@@ -45,7 +59,8 @@ def test_every_step_starts_from_a_rewound_system(shortest_window_s: float):
     clock = FakeClock()
     system = spending(clock, step_s=1.0)
     run_block(system, CALL, 3, 0, ClockMeter(clock, shortest_window_s=shortest_window_s))
-    assert system.calls == ["rewind", "step"] * 3
+    assert system.calls[:6] == ["rewind", "step"] * 3
+    assert "step" not in system.calls[6:]
 
 
 @pytest.mark.parametrize("shortest_window_s", [0.0, 1.0])
