@@ -143,7 +143,9 @@ def _of_phase(
         if len(touched) == 1:
             inside.update(touched)
         across += len(touched) > 1
-        shown.append(_shown(region, ledgers, forwards))
+        # Tables that all steps are served by at once are a part of each.
+        spanned = len({forward for forward, _ in touched}) if region.shared else 1
+        shown.append(_shown(region, ledgers, forwards / spanned))
     nothing = Shown(share=0.0, baseline=(), candidate=(), where="")
     return Granularity(
         blocks=len(inside),
@@ -161,7 +163,7 @@ def _touched(region: Region, places: tuple[Mapping[OpId, Place], Mapping[OpId, P
         yield from (placed[op] for op in ops if op in placed)
 
 
-def _shown(region: Region, ledgers: tuple[Ledger, Ledger], forwards: int) -> Shown:
+def _shown(region: Region, ledgers: tuple[Ledger, Ledger], forwards: float) -> Shown:
     names: list[tuple[str, ...]] = []
     shares: list[float] = []
     for ledger, ops in zip(ledgers, (region.baseline, region.candidate), strict=True):
