@@ -31,7 +31,7 @@ from magneton.record.scopes import Scopes
 from magneton.systems.running import RunningSystem
 from magneton.workload import Phase
 
-TICK_S = 0.0015  # being interrupted takes some 40 µs: less than 3 % of that
+TICK_S = 0.003  # being interrupted takes some 70 µs in an engine: less than 3 % of that
 GOLDEN = (
     math.sqrt(5) - 1
 ) / 2  # multiples of it, less their whole parts, spread evenly however many there are

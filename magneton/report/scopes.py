@@ -74,10 +74,16 @@ def _line(row: ScopeRow, unit: Unit) -> Line:
 
 
 def _cost(side: ScopeCost | None, unit: Unit) -> str:
-    """The cost between operators; where it is not to be had, the time."""
+    """The cost between operators, else the time; what was not found may still be a little."""
     if side is None:
         return "-"
-    return figure(side.duration_s, "s") if side.cost is None else figure(side.cost.value, unit)
+    if not side.samples:
+        return "not seen"
+    if side.cost is None:
+        return figure(side.duration_s, "s")
+    if side.cost.value == 0 < side.cost.high:
+        return f"< {figure(side.cost.high, unit)}"
+    return figure(side.cost.value, unit)
 
 
 def _sum(sides: Sequence[ScopeCost | None], unit: Unit) -> str:

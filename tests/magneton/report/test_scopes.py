@@ -69,6 +69,16 @@ def test_a_side_that_was_not_surveyed_has_no_figures() -> None:
     assert lines[2].split()[-3:] == ["-", "-", "-"]
 
 
+def test_what_was_not_found_is_not_said_to_be_nothing() -> None:
+    one, other = surveyed(), surveyed(scopes=("model forward", "sampling"))
+    few = tuple(replace(s, duration_s=0.398) if s.scope == SCOPES[0] else s for s in one.scopes)
+    lines = after(compared(replace(one, scopes=few), other), "unattributed")
+    (preparation,) = [line for line in lines if line.startswith("  input preparation")]
+    (forward,) = [line for line in lines if line.startswith("  model forward")]
+    assert "not seen" in preparation
+    assert "  < " in forward
+
+
 def test_without_a_survey_nothing_is_said() -> None:
     lines = after(compared(a_side(), a_side()), "unattributed")
     assert lines[1].startswith("─")
