@@ -38,7 +38,7 @@ _SCOPES: Mapping[str, str] = {
     "Scheduler.process_batch_result": OUTPUT,
     "GenerationBatchResult.copy_to_cpu": TO_HOST,
     "Scheduler.publish_load_snapshot": STATISTICS,
-    "LoadPublisher.publish_load_stat": STATISTICS,
+    "SchedulerLoadPublisher.publish_load_stat": STATISTICS,
     "Scheduler._record_step_counters": STATISTICS,
     "SchedulerMetricsReporter.record_scheduler_active": STATISTICS,
     "SchedulerMetricsReporter.report_prefill_stats": STATISTICS,
