@@ -45,7 +45,7 @@ class RecordPlan:
     rounds: int = 7
     block_s: float = 0.3
     timeline_s: float = 0.1
-    survey_s: float = 2.0  # some 600 samples: a share of a fifth is known to 3 points
+    survey_s: float = 1.2  # some 350 samples: a share of a fifth is known to 4 points
     warm_up_s: float = 0.3
     replay_rounds: int = 7
     in_place_rounds: int = 15
