@@ -564,3 +564,26 @@ def test_a_parameter_is_one_in_every_phase_whatever_views_were_made_of_it():
         read.append(rows[detach.inputs[0]])
     assert read[0] == read[1]
     assert (read[0].role, read[0].name) == ("parameter", "weight")
+
+
+@pytest.mark.parametrize("grad_mode", [torch.no_grad, torch.inference_mode, torch.enable_grad])
+@pytest.mark.parametrize("positions", [slice(None), slice(-1, None)])
+def test_composites_are_cut_as_they_run_where_nobody_watches(
+    grad_mode: Callable[[], AbstractContextManager[None]], positions: slice
+):
+    """A product of three dimensions with a parameter folds into one matrix product; with less, into many."""
+    layer, x = nn.Linear(24, 48, bias=False), randn(3, 5, 24)
+    seen: list[Tensor] = []
+
+    def step(x: Tensor) -> None:
+        seen.append(layer(x[:, positions]))
+
+    with grad_mode():
+        step(x)
+        with torch.profiler.profile() as profiler:
+            step(x)
+        profile = trace_callable(step, (x,))
+    ran = {event.name for event in profiler.events()}
+    traced = {op.name.removeprefix("aten.").partition(".")[0] for op in profile.operators}
+    assert traced & {"mm", "bmm"} == {name for name in ("mm", "bmm") if f"aten::{name}" in ran}
+    torch.testing.assert_close(seen[2], seen[0], rtol=0, atol=0)
