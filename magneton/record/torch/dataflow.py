@@ -18,7 +18,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from magneton.profile.model import KeyId
 from magneton.record.torch.calls import signature_of
-from magneton.record.torch.internals import call_parts, calling_frame
+from magneton.record.torch.cutting import Cutting
+from magneton.record.torch.internals import calling_frame
 from magneton.record.torch.keys import operator_key
 from magneton.record.torch.opening import Openings
 from magneton.record.torch.patches import PatchOf, patch_sketch
@@ -99,16 +100,16 @@ class DataflowMode(TorchDispatchMode):
         super().__init__()
         self._recording = recording
         self._openings = openings
+        self._cutting = Cutting()
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         if signature_of(func).decomposes:
-            with self:
-                return call_parts(func, args, kwargs or {})
+            return self._cutting.parts(self, func, args, kwargs or {})
         inside = self._openings.inside(func, args, kwargs or {})
         if inside is None:
-            return self._recording.observe(func, args, kwargs or {})
+            return self._cutting.part(func, args, self._recording.observe(func, args, kwargs or {}))
         return self._open(func, inside, args, kwargs or {})
 
     def _open(

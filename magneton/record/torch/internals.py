@@ -55,12 +55,9 @@ def call_parts(func: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any])
     """Run a composite as its parts, as it runs where gradients are tracked.
 
     The C++ composite itself: ``func.decompose()`` would prefer Python decompositions that the user's
-    own run never sees. In inference mode views keep what they know of their base, as they do where nobody
-    watches: a product with a transposed parameter is another operator with and without it.
+    own run never sees.
     """
-    keys = torch._C.DispatchKey
-    with torch._C._SetExcludeDispatchKeyGuard(keys.ADInplaceOrView, not torch.is_inference_mode_enabled()):
-        return func._op_dk(keys.CompositeImplicitAutograd, *args, **kwargs)
+    return func._op_dk(torch._C.DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
 
 
 def has_kernel(name: str, dispatch_key: str) -> bool:

@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from magneton.profile.model import KeyId, Operator, ReplayReading
 from magneton.record.torch.attributes import attributes_json
 from magneton.record.torch.calls import inspect_call, signature_of
-from magneton.record.torch.internals import call_parts
+from magneton.record.torch.cutting import Cutting
 from magneton.record.torch.keys import operator_key
 from magneton.record.torch.opening import Openings
 
@@ -48,6 +48,7 @@ class ReplayMode(TorchDispatchMode):
         self._reader = reader
         self._key_of = key_of
         self._openings = Openings() if openings is None else openings
+        self._cutting = Cutting()
         self.executed = 0
         self.strangers = 0
 
@@ -67,8 +68,7 @@ class ReplayMode(TorchDispatchMode):
     ) -> Any:
         kwargs = kwargs or {}
         if signature_of(func).decomposes:  # cut as the dataflow pass cuts, or no key is met again
-            with self:
-                return call_parts(func, args, kwargs)
+            return self._cutting.parts(self, func, args, kwargs)
         inside = self._openings.inside(func, args, kwargs)
         if inside is not None:
             with self:
@@ -79,5 +79,5 @@ class ReplayMode(TorchDispatchMode):
         self.executed += 1
         if key_id is None:
             self.strangers += 1
-            return func(*args, **kwargs)
-        return self._reader.execute(key_id, func, args, kwargs)
+            return self._cutting.part(func, args, func(*args, **kwargs))
+        return self._cutting.part(func, args, self._reader.execute(key_id, func, args, kwargs))
