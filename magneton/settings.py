@@ -80,7 +80,7 @@ def plan_of(settings: Settings) -> RecordPlan:
     """How often to measure, and how long a worker may stay silent."""
     plan = RecordPlan()
     rounds = settings.rounds or plan.rounds
-    plan = replace(plan, rounds=rounds, replay_rounds=rounds, in_place_rounds=2 * rounds + 1)
+    plan = replace(plan, rounds=rounds, replay_rounds=rounds, in_place_rounds=2 * rounds - 1)
     if settings.timeout_s is not None:
         limit_s = settings.timeout_s
         timeouts = Timeouts(prepare_s=limit_s, trace_s=limit_s, block_s=limit_s, replay_s=limit_s)

@@ -39,16 +39,16 @@ class RecordPlan:
     harm, then widens an interval by a fifth only (``magneton.statistics``).
 
     Replays are as many where each operator takes a window of its own. Where operators are read in place
-    a replay is no more than a step, and single executions are noisy: twice as many and one.
+    a replay is no more than a step, and single executions are noisy: twice as many but one.
     """
 
     rounds: int = 7
     block_s: float = 0.3
     timeline_s: float = 0.1
-    survey_s: float = 1.2  # some 350 samples: a share of a fifth is known to 4 points
+    survey_s: float = 1.0  # some 300 samples: a share of a fifth is known to 5 points
     warm_up_s: float = 0.3
     replay_rounds: int = 7
-    in_place_rounds: int = 15
+    in_place_rounds: int = 13
     replay_budget_s: float = 300.0  # of one side, all its rounds and phases; for meters with long windows
     settle_s: float = 1.0  # within which a paused side has to be idle
     timeouts: Timeouts = field(default_factory=Timeouts)

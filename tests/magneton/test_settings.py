@@ -91,7 +91,7 @@ def test_a_callable_is_called_as_the_user_types_it() -> None:
 def test_a_plan_has_the_rounds_and_the_patience_asked_for() -> None:
     plan = plan_of(Settings(rounds=3, timeout_s=9.0))
 
-    assert (plan.rounds, plan.replay_rounds, plan.in_place_rounds) == (3, 3, 7)
+    assert (plan.rounds, plan.replay_rounds, plan.in_place_rounds) == (3, 3, 5)
     assert plan.timeouts.trace_s == plan.timeouts.prepare_s == 9.0
     assert plan_of(Settings()) == plan_of(Settings(python=Named(for_all=Path("python"))))
 

@@ -31,7 +31,8 @@ from magneton.workload import Phase
 
 
 class Recorder:
-    """Records the phases of one system, one after the other.
+    """Records the phases of one system, one after the other. ``results_only``: names and values of operators,
+    nothing that describes them, and sketches of what they compute.
 
     with recorder.phase("prefill", system.roots()) as recording:
         system.step("prefill")
@@ -46,10 +47,12 @@ class Recorder:
         sketch: SketchOf = sketch_tensor,
         patch: PatchOf | None = patch_sketch,
         openings: Openings | None = None,
+        results_only: bool = False,
     ) -> None:
         self.key_ids: dict[str, KeyId] = {}
         self._key_of = key_of
-        self._values = Values(cap=cap, sketch=sketch, patch=patch)
+        self._results_only = results_only
+        self._values = Values(cap=cap, sketch=sketch, patch=patch, results_only=results_only)
         self._stacks = Stacks()
         self._operators = 0
         self._openings = Openings() if openings is None else openings
@@ -70,6 +73,7 @@ class Recorder:
             key_of=self._key_of,
             first_operator=self._operators,
             outermost=_caller(),
+            results_only=self._results_only,
         )
         try:
             with (

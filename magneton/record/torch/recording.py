@@ -73,6 +73,27 @@ class _Met:
     pending: tuple[Pending | None, ...]
 
 
+_Wired = tuple[tuple[ValueId, ...], tuple[ValueId, ...], tuple[ValueId, ...]]  # inputs, outputs, mutated
+
+
+def _undescribed(name: str, wired: _Wired, effect: Effect) -> _Draft:
+    """For a trace of which only values are wanted."""
+    return _Draft(
+        name=name,
+        inputs=wired[0],
+        outputs=wired[1],
+        mutated=wired[2],
+        attributes="{}",
+        module_path="",
+        scope="",
+        stack_id=StackId(0),
+        effect=effect,
+        flops=0,
+        bytes_moved=0,
+        key_id=KeyId(0),
+    )
+
+
 class Recording:
     """Collects the operators of one phase; ``trace`` is there once it is over."""
 
@@ -89,6 +110,7 @@ class Recording:
         key_of: KeyOf,
         first_operator: int,
         outermost: FrameType | None,
+        results_only: bool = False,
     ) -> None:
         self.modules = ModulePath(roots)
         self._phase = phase
@@ -98,6 +120,7 @@ class Recording:
         self._key_of = key_of
         self._first_operator = first_operator
         self._outermost = outermost
+        self._results_only = results_only
         self._drafts: list[_Draft] = []
         self._had = (len(values.rows), len(stacks.rows), len(key_ids))
         self._packed: Mapping[str, Tensor] = roots.get(HIDDEN_ROOT, {})
@@ -154,22 +177,30 @@ class Recording:
         outputs, mutated = self._write(call, results, bases, effect, met.pending)
         for tensor in (*results, *call.written):
             self._values.notice(tensor)
+        wired = (inputs + self._hidden(call), outputs, mutated)
+        self._drafts.append(
+            _undescribed(str(met.func), wired, effect)
+            if self._results_only
+            else self._described(met, result, wired, effect)
+        )
+
+    def _described(self, met: _Met, result: Any, wired: _Wired, effect: Effect) -> _Draft:
+        inputs, outputs, mutated = wired
         scope = self._scopes.of(calling_frame(), self._outermost)
-        draft = _Draft(
+        return _Draft(
             name=str(met.func),
-            inputs=inputs + self._hidden(call),
+            inputs=inputs,
             outputs=outputs,
             mutated=mutated,
-            attributes=attributes_json(call.given),
+            attributes=attributes_json(met.call.given),
             module_path=self.modules.current() or scope,
             scope=scope,
             stack_id=self._stacks.here(self._outermost),
             effect=effect,
-            flops=count_flops(met.func, call, met.args, met.kwargs, result, effect),
-            bytes_moved=count_bytes(call, results, effect),
+            flops=count_flops(met.func, met.call, met.args, met.kwargs, result, effect),
+            bytes_moved=count_bytes(met.call, tuple(tensors_in(result)), effect),
             key_id=self._key_id(met.key),
         )
-        self._drafts.append(draft)
 
     def close(self) -> None:
         """The phase is over: ``trace`` is final."""

@@ -37,7 +37,7 @@ class Rounder:
     """Traces the phases of one system under noise, one after the other, as a ``Recorder`` does without."""
 
     def __init__(self, openings: Openings | None = None) -> None:
-        self._recorder = Recorder(key_of=lambda func, args, kwargs: "", openings=openings)
+        self._recorder = Recorder(key_of=lambda func, args, kwargs: "", openings=openings, results_only=True)
 
     @contextmanager
     def phase(self, phase: Phase, roots: Mapping[str, Any]) -> Generator[Recording]:

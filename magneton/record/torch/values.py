@@ -62,7 +62,12 @@ class Values:
     """Values over all phases; storages and tensors of one phase."""
 
     def __init__(
-        self, *, cap: int = CAP, sketch: SketchOf = sketch_tensor, patch: PatchOf | None = patch_sketch
+        self,
+        *,
+        cap: int = CAP,
+        sketch: SketchOf = sketch_tensor,
+        patch: PatchOf | None = patch_sketch,
+        results_only: bool = False,
     ) -> None:
         self.rows: list[Value] = []
         self.sketches: list[Sketch | None] = []
@@ -71,6 +76,7 @@ class Values:
         self._cap = cap
         self._sketch_of_new = sketch
         self._patch = patch
+        self._results_only = results_only  # what no operator computed gets no sketch
         self._storages = Storages()
         self._tensors: dict[int, _Seen] = {}
         self._sources = Sources({})
@@ -306,6 +312,8 @@ class Values:
         return ValueId(len(self.rows))
 
     def _sketch(self, value_id: ValueId, tensor: Tensor, base: Tensor | None = None) -> None:
+        if self._results_only and not self._storages.of(tensor).writes:
+            return
         known = self._known_sketch(tensor, base) or self._patched_sketch(tensor)
         self.sketches[value_id] = known or self._new_sketch(tensor, base)
         self._unsketched.discard(value_id)
