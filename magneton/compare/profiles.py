@@ -10,6 +10,7 @@ from magneton.compare.model import Comparison, Criteria, Divergence, SideSummary
 from magneton.compare.places import place_value
 from magneton.compare.same_work import check_same_work
 from magneton.compare.scopes import scope_notes
+from magneton.compare.syncs import sync_notes
 from magneton.compare.verdict import decide
 from magneton.match.divergence import first_divergence
 from magneton.match.matching import match
@@ -54,7 +55,12 @@ def compare(
         rows=rows,
         findings=findings,
         differences=known,
-        notes=(*notes(baseline, candidate), *residual_notes(rows), *scope_notes(rows, totals, criteria)),
+        notes=(
+            *notes(baseline, candidate),
+            *residual_notes(rows),
+            *scope_notes(rows, totals, criteria),
+            *sync_notes(baseline, candidate),
+        ),
     )
 
 
