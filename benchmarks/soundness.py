@@ -132,7 +132,7 @@ def _lent(judged: SideOf, value: int) -> bool:
 
 def _atoms(matching: Matching, side_x: SideOf, side_y: SideOf) -> Mapping[int, frozenset[int]]:
     judged = (side_x, side_y)
-    marks = [Marks(anchor=side.token, roots=frozenset()) for side in judged]
+    marks = [Marks(anchor=side.token, roots=frozenset(), held=frozenset()) for side in judged]
     atoms = concatenations([side.side for side in judged], marks)
     for index, pair in enumerate(matching.pairs):
         for side, parts in ((side_x, pair.baseline), (side_y, pair.candidate)):

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from magneton.match.anchor import Side
 from magneton.match.composites import concatenations
-from magneton.match.held import held
 from magneton.match.marks import Marks
 from magneton.match.memory import read_beneath
 from magneton.match.quotient import Quotient
@@ -97,12 +96,11 @@ def _leaks(laid: Laid) -> set[tuple[int, int]]:
     """(region, region that reads from it a value which no anchor speaks of), but for settings and what only
     holds what is known."""
     wiring, region, anchor = laid.side.wiring, laid.reach.region, laid.marks.anchor
-    carried = held(wiring, anchor)
     return {
         (region[at], region[reader])
         for at, written in enumerate(wiring.outputs)
         for value in written
-        if value not in anchor and value not in wiring.static and value not in carried
+        if value not in anchor and value not in wiring.static and value not in laid.marks.held
         for reader in wiring.consumers.get(value, ())
         if region[at] != region[reader] and min(region[at], region[reader]) >= 0
     }

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from magneton.match.anchor import Anchor, Side, Spot
+from magneton.match.held import held
 
 CROWD = 16  # more nearest anchors than this tell nothing about where a value belongs
 
@@ -15,10 +16,14 @@ Near = frozenset[int]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Marks:
-    """``anchor`` of each value that lies on one; ``roots`` are those that an operator computes afresh."""
+    """``anchor`` of each value that lies on one; ``roots`` are those that an operator computes afresh.
+
+    ``held`` are values without an anchor that only hold what is known.
+    """
 
     anchor: Mapping[int, int]
     roots: frozenset[int]
+    held: frozenset[int]
 
 
 def mark(side: Side, spots: Sequence[tuple[Spot, ...]], strays: frozenset[int] = frozenset()) -> Marks:
@@ -40,7 +45,7 @@ def mark(side: Side, spots: Sequence[tuple[Spot, ...]], strays: frozenset[int] =
     roots = frozenset(value for spot in by_spot for value in side.classes.roots[spot.which][spot.generation])
     for value in _led_astray(side, strays):
         anchor.pop(value, None)
-    return Marks(anchor=anchor, roots=roots - strays)
+    return Marks(anchor=anchor, roots=roots - strays, held=held(side.wiring, anchor))
 
 
 def _led_astray(side: Side, strays: frozenset[int]) -> set[int]:

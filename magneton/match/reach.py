@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from magneton.match.anchor import Side
-from magneton.match.held import held
 from magneton.match.marks import Marks
 from magneton.match.unions import Unions
 from magneton.match.wiring import Wiring
@@ -102,7 +101,6 @@ class _Sweep:
         self, side: Side, marks: Marks, groups: Unions, places: dict[int, list[int]], ordered: Ordered
     ) -> None:
         self._wiring = side.wiring
-        self._held = held(side.wiring, marks.anchor)
         self._marks = marks
         self._groups = groups
         self._places = places
@@ -132,7 +130,7 @@ class _Sweep:
             return own, "remakes"
         static = all(v in wiring.static for v in written)
         several = len(targets) > 1 and min(targets) >= 0 and not static
-        if several and all(v in self._held for v in written):
+        if several and all(v in self._marks.held for v in written):
             return self._first(sorted(targets)), "reaches-first"
         return self._resolve(targets, static)
 

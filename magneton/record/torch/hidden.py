@@ -12,12 +12,12 @@ from magneton.record.torch.calls import Call
 from magneton.record.torch.storage import shows_same_memory
 
 HIDDEN_ROOT = "hidden"  # the root that maps paths of modules to weights they have packed away
-FURTHEST = 12  # frames
+FURTHEST = 13  # frames, those of the recorder included
 
 
 def hidden_parameters(call: Call, frame: FrameType | None) -> tuple[Tensor, ...]:
     """Parameters in reach of the code that called an operator of another library, if it was given none."""
-    if call.signature.is_native or any(isinstance(tensor, nn.Parameter) for tensor in call.tensors):
+    if any(isinstance(tensor, nn.Parameter) for tensor in call.tensors):
         return ()
     found: dict[int, Tensor] = {}
     for _ in range(FURTHEST):

@@ -177,7 +177,7 @@ class Recording:
         outputs, mutated = self._write(call, results, bases, effect, met.pending)
         for tensor in (*results, *call.written):
             self._values.notice(tensor)
-        wired = (inputs + self._hidden(call), outputs, mutated)
+        wired = (inputs, outputs, mutated)
         self._drafts.append(
             _undescribed(str(met.func), wired, effect)
             if self._results_only
@@ -189,7 +189,7 @@ class Recording:
         scope = self._scopes.of(calling_frame(), self._outermost)
         return _Draft(
             name=str(met.func),
-            inputs=inputs,
+            inputs=inputs + self._hidden(met.call),
             outputs=outputs,
             mutated=mutated,
             attributes=attributes_json(met.call.given),
