@@ -7,6 +7,7 @@ words, and a frame. Out: the scope of the innermost frame that the table knows, 
 from collections.abc import Mapping
 from types import CodeType, FrameType
 
+TO_HOST = "host synchronisation"
 SCOPES_ROOT = "scopes"  # the root that maps qualified names of functions to scopes
 
 

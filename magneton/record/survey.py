@@ -27,7 +27,7 @@ from types import FrameType
 from magneton.profile.model import Doubt, ScopeTime
 from magneton.record.blocks import nothing_to_wait_for
 from magneton.record.journal import Journal
-from magneton.record.scopes import Scopes
+from magneton.record.scopes import TO_HOST, Scopes
 from magneton.systems.running import RunningSystem
 from magneton.workload import Phase
 
@@ -35,7 +35,6 @@ TICK_S = 0.003  # being interrupted takes some 70 µs in an engine: less than 3 
 GOLDEN = (
     math.sqrt(5) - 1
 ) / 2  # multiples of it, less their whole parts, spread evenly however many there are
-WAITING = "host synchronisation"
 
 
 def survey(
@@ -92,7 +91,7 @@ class Sampler:
         tick_s: float = TICK_S,
         clock_s: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self._scopes = Scopes({**table, Sampler.wait.__qualname__: WAITING})
+        self._scopes = Scopes({**table, Sampler.wait.__qualname__: TO_HOST})
         self._tick_s = tick_s
         self._clock_s = clock_s
         self._ticks: Counter[str] = Counter()

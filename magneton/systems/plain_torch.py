@@ -8,19 +8,16 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from magneton.errors import MagnetonError
 from magneton.models.model import read_model_config
 from magneton.models.reference.cache import KeyValueCache, Room
-from magneton.models.tokens import check_continuation, prompt_ids
+from magneton.models.tokens import prompt_ids
 from magneton.names import unknown
-from magneton.system import complete_options
+from magneton.systems.loading import begin, given_continuation
 from magneton.systems.running import Facts, Setup
 from magneton.systems.tokens import TokenTensors, greedy_continuation, token_tensors
 from magneton.systems.torch_setting import (
     found_flags,
     found_versions,
-    use_device,
-    use_threads,
     without_gradients,
 )
 from magneton.workload import DECODE, PREFILL, Continuation, GradMode, Phase
@@ -38,16 +35,12 @@ class PlainTorchSystem:
     framework: Literal["torch"] = "torch"
 
     def load(self, setup: Setup) -> Facts:
-        if setup.model_folder is None:
-            raise MagnetonError("the torch system needs a model", hint="add --model")
-        options = complete_options(NAME, setup.options)
+        folder, options = begin(NAME, setup)
         workload = setup.workload
-        config: Mapping[str, Any] = read_model_config(setup.model_folder)
+        config: Mapping[str, Any] = read_model_config(folder)
         architecture = str(config.get("model_type"))
         if architecture not in MODULES:
             raise unknown("architecture for the torch system:", architecture, MODULES)
-        use_threads(setup.threads)
-        use_device(setup.device)
         room = Room(
             batch=workload.batch,
             positions=workload.prompt_tokens + workload.decode_steps,
@@ -56,18 +49,17 @@ class PlainTorchSystem:
         )
         with torch.no_grad():
             self._model: nn.Module = import_module(MODULES[architecture]).load(
-                setup.model_folder, config, room, all_logits=options["logits"] == "all"
+                folder, config, room, all_logits=options["logits"] == "all"
             )
         self._caches = tuple(part for part in self._model.modules() if isinstance(part, KeyValueCache))
         prompt = torch.from_numpy(prompt_ids(workload, config["vocab_size"])).to(setup.device)
         self._grad_mode: GradMode = setup.grad_mode
         self._prompt_tokens = workload.prompt_tokens
         self._phases = workload.phases
-        if setup.continuation is not None:
-            check_continuation(setup.continuation, workload, config["vocab_size"])
+        given = given_continuation(setup, config["vocab_size"])
         self._tokens: TokenTensors = token_tensors(prompt, ())
         self.rewind(PREFILL)
-        continuation = setup.continuation or self._greedy(workload.decode_steps)
+        continuation = given or self._greedy(workload.decode_steps)
         self._tokens = token_tensors(prompt, continuation)
         self._fed = torch.tensor(continuation)
         return Facts(

@@ -13,6 +13,8 @@ from re import Pattern
 from magneton.errors import MagnetonError
 
 MESSAGE_CHARACTERS = 400
+# Of the library that engines read tokenizers with.
+NO_TOKENIZER = re.compile(r"(?i)backend tokenizer|can't load (?:the )?(?:configuration of )?.*tokenizer")
 # pydantic's: how many errors, which field, what is wrong, and then what it was given, at any length.
 VALIDATION = re.compile(
     r"\d+ validation errors? for \w+\s*(?P<field>[\w.]+\n)?\s*(?:Value error, )?(?P<what>.*?)(?: \[type=|$)",

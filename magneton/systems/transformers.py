@@ -2,7 +2,6 @@
 
 import copy
 import inspect
-import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
@@ -12,15 +11,13 @@ from typing import Any, Literal
 import torch
 
 from magneton.errors import MagnetonError
-from magneton.models.tokens import check_continuation, prompt_ids
-from magneton.system import complete_options, describe
+from magneton.models.tokens import prompt_ids
+from magneton.systems.loading import begin, given_continuation
 from magneton.systems.running import Facts, Setup
 from magneton.systems.tokens import TokenTensors, greedy_continuation, token_tensors
 from magneton.systems.torch_setting import (
     found_flags,
     found_versions,
-    use_device,
-    use_threads,
     without_gradients,
 )
 from magneton.workload import DECODE, PREFILL, Continuation, GradMode, Phase
@@ -42,18 +39,13 @@ class TransformersSystem:
     framework: Literal["torch"] = "torch"
 
     def load(self, setup: Setup) -> Facts:
-        if setup.model_folder is None:
-            raise MagnetonError("the transformers system needs a model", hint="add --model")
-        options = complete_options(NAME, setup.options)
-        os.environ.update(describe(NAME).environment)  # the client reads them when it is imported
+        folder, options = begin(NAME, setup)
         transformers = import_module("transformers")
         transformers.utils.logging.set_verbosity_error()
         transformers.utils.logging.disable_progress_bar()
-        use_threads(setup.threads)
-        use_device(setup.device)
         try:
             model, loading = transformers.AutoModelForCausalLM.from_pretrained(
-                setup.model_folder,
+                folder,
                 dtype=getattr(torch, setup.workload.dtype),
                 attn_implementation=options["attn_implementation"],
                 local_files_only=True,
@@ -62,10 +54,10 @@ class TransformersSystem:
             )
         except (ValueError, OSError) as error:
             raise MagnetonError(
-                f"transformers cannot load {setup.model_folder}: {str(error).partition(chr(10))[0]}",
+                f"transformers cannot load {folder}: {str(error).partition(chr(10))[0]}",
                 hint="is it a causal language model that the installed transformers knows?",
             ) from error
-        _check_complete(loading, setup.model_folder)
+        _check_complete(loading, folder)
         self._model: Any = model.to(setup.device).eval()
         self._new_cache = lambda: transformers.DynamicCache(config=self._model.config)
         accepted = inspect.signature(self._model.forward).parameters
@@ -76,14 +68,13 @@ class TransformersSystem:
         vocab_size = self._model.config.get_text_config().vocab_size
         prompt = torch.from_numpy(prompt_ids(setup.workload, vocab_size)).to(setup.device)
         self._phases = setup.workload.phases
-        if setup.continuation is not None:
-            check_continuation(setup.continuation, setup.workload, vocab_size)
+        given = given_continuation(setup, vocab_size)
         self.rewind(PREFILL)
         self._grad_mode: GradMode = setup.grad_mode
         with without_gradients(self._grad_mode):
             logits = self._forward(prompt)
         self._after_prefill: tuple[Any, ...] = tuple(self._cache.layers)
-        self._continuation = setup.continuation or self._greedy(logits, setup.workload.decode_steps)
+        self._continuation = given or self._greedy(logits, setup.workload.decode_steps)
         self._tokens: TokenTensors = token_tensors(prompt, self._continuation)
         self._fed = torch.tensor(self._continuation)
         return self._facts()

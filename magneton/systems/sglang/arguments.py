@@ -4,9 +4,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from magneton.systems.engines import UNUSED_TOKENS
 from magneton.systems.running import Setup
 
-UNUSED_TOKENS = 2  # of a request: one that the last step chooses, one so that no step is a request's last
 SPARE_TOKENS = 64  # SGLang keeps a page for padding, and admits nothing that would fill the pool
 LEAST_CHUNK_TOKENS = 2048  # of a prefill, of all that SGLang chooses by the memory at hand
 LARGEST_PREFILL_TOKENS = 16384  # SGLang's own; what reaches it waits for the next batch

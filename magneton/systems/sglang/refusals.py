@@ -2,11 +2,11 @@
 
 import re
 
-from magneton.systems.refusals import Refusal
+from magneton.systems.refusals import NO_TOKENIZER, Refusal
 
 REFUSALS = (
     Refusal(
-        pattern=re.compile(r"(?i)backend tokenizer|can't load (?:the )?(?:configuration of )?.*tokenizer"),
+        pattern=NO_TOKENIZER,
         hint="the model's folder has no tokenizer that it can load: with sglang:skip_tokenizer_init=true it"
         " needs none",
     ),

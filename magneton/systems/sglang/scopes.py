@@ -8,15 +8,17 @@ from typing import Any
 
 from torch import nn
 
-INTAKE = "request intake"
-LOOP = "engine loop"
-SCHEDULING = "scheduling"
-PREPARATION = "input preparation"
-FORWARD = "model forward"
-SAMPLING = "sampling"
-TO_HOST = "host synchronisation"
-OUTPUT = "output processing"
-STATISTICS = "statistics"
+from magneton.record.scopes import TO_HOST
+from magneton.systems.engines import (
+    FORWARD,
+    INTAKE,
+    LOOP,
+    OUTPUT,
+    PREPARATION,
+    SAMPLING,
+    SCHEDULING,
+    STATISTICS,
+)
 
 _SCOPES: Mapping[str, str] = {
     "SglangSystem._prefill": INTAKE,

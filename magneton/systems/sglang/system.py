@@ -18,22 +18,24 @@ import torch
 from torch import Tensor, nn
 
 from magneton.errors import MagnetonError
-from magneton.models.tokens import check_continuation, prompt_ids
+from magneton.models.tokens import prompt_ids
 from magneton.record.torch.internals import unobserved
-from magneton.system import complete_options, describe
+from magneton.systems.engines import UNUSED_TOKENS, logits_module
+from magneton.systems.loading import begin, given_continuation
 from magneton.systems.named import named_tensors
 from magneton.systems.refusals import refusals
 from magneton.systems.running import Facts, Setup
-from magneton.systems.sglang.arguments import UNUSED_TOKENS, server_arguments, server_flags
+from magneton.systems.sglang.arguments import server_arguments, server_flags
 from magneton.systems.sglang.importing import prepare_import
 from magneton.systems.sglang.refusals import REFUSALS
 from magneton.systems.sglang.scopes import sglang_scopes
 from magneton.systems.tokens import settle
-from magneton.systems.torch_setting import found_flags, found_versions, grad_mode, use_device, use_threads
+from magneton.systems.torch_setting import found_flags, found_versions, grad_mode
 from magneton.worker.family import TOKEN
 from magneton.workload import DECODE, PREFILL, Continuation, Phase
 
 NAME = "sglang"
+LOGITS_HOME = "sglang.srt.layers.logits_processor"
 GRAPH_RUNNERS = ("prefill_cuda_graph_runner", "decode_cuda_graph_runner")
 PACKAGES = ("sglang", "sgl-kernel", "transformers", "triton", "flashinfer-python")
 
@@ -45,12 +47,7 @@ class SglangSystem:
 
     @refusals("SGLang", REFUSALS)
     def load(self, setup: Setup) -> Facts:
-        if setup.model_folder is None:
-            raise MagnetonError("the sglang system needs a model", hint="add --model")
-        options = complete_options(NAME, setup.options)
-        os.environ.update(describe(NAME).environment)  # read when sglang is imported
-        use_threads(setup.threads)
-        use_device(setup.device)
+        _, options = begin(NAME, setup)
         os.environ["SGLANG_ENABLE_TORCH_INFERENCE_MODE"] = str(setup.grad_mode == "inference").lower()
         prepare_import(setup.device)
         self._scheduler, arguments = _scheduler(server_arguments(setup, options), setup.device)
@@ -62,16 +59,15 @@ class SglangSystem:
         self._model: nn.Module = self._runner.model
         self._grad_mode = grad_mode()
         self._logits: list[Tensor] = []
-        _logits_module(self._model).register_forward_hook(self._see_logits)
+        logits_module(self._model, LOGITS_HOME).register_forward_hook(self._see_logits)
         self._phases = setup.workload.phases
         self._decode_steps = setup.workload.decode_steps
         vocab_size = int(self._runner.model_config.vocab_size)
         self._prompts = [array("q", row) for row in prompt_ids(setup.workload, vocab_size).tolist()]
         self._forced: list[dict[int, int]] = [{} for _ in self._prompts]
         self._started = 0
-        if setup.continuation is not None:
-            check_continuation(setup.continuation, setup.workload, vocab_size)
-        self._continuation = settle(self._generated, setup.continuation, self._forced)
+        given = given_continuation(setup, vocab_size)
+        self._continuation = settle(self._generated, given, self._forced)
         self._fed = torch.tensor(self._continuation)
         return Facts(
             versions=found_versions(PACKAGES),
@@ -222,12 +218,6 @@ def _has_graphs(runner: Any) -> bool:
     """Whether anything was captured; on a CPU an eager runner stands in for each."""
     runners = [getattr(runner, name, None) for name in GRAPH_RUNNERS]
     return any(one is not None and "Eager" not in type(one).__name__ for one in runners)
-
-
-def _logits_module(model: nn.Module) -> nn.Module:
-    """The module whose result holds the logits; SGLang's models all have one of that class."""
-    kinds = import_module("sglang.srt.layers.logits_processor")
-    return next(module for module in model.modules() if isinstance(module, kinds.LogitsProcessor))
 
 
 def _check_rows(batch: Any, prompts: int, last: int) -> None:

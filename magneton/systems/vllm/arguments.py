@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from magneton.profile.origin import Mode
+from magneton.systems.engines import UNUSED_TOKENS
 from magneton.systems.running import Setup
 
-UNUSED_TOKENS = 2  # of a request: one that the last step chooses, one so that no step is a request's last
 BLOCK_TOKENS = {"cpu": 128, "cuda": 16}  # vLLM's own choice where block_size is not given
 SPARE_BLOCKS = 2  # one that vLLM keeps to itself, one to spare
 ROOM_ON_CPU_BYTES = 1 << 30  # may be taken; num_gpu_blocks_override says what is

@@ -2,12 +2,12 @@
 
 import re
 
-from magneton.systems.refusals import Refusal
+from magneton.systems.refusals import NO_TOKENIZER, Refusal
 
 OPTIONS = "what its options take: magneton systems show vllm"
 REFUSALS = (
     Refusal(
-        pattern=re.compile(r"(?i)backend tokenizer|can't load (?:the )?(?:configuration of )?.*tokenizer"),
+        pattern=NO_TOKENIZER,
         hint="the model's folder has no tokenizer that it can load: with vllm:detokenize=false it needs none",
     ),
     Refusal(

@@ -7,16 +7,18 @@ from collections.abc import Mapping
 
 from torch import nn
 
-INTAKE = "request intake"
-LOOP = "engine loop"
-SCHEDULING = "scheduling"
-PREPARATION = "input preparation"
-FORWARD = "model forward"
-SAMPLING = "sampling"
-TO_HOST = "host synchronisation"
-OUTPUT = "output processing"
-TEXT = "detokenisation"
-STATISTICS = "statistics"
+from magneton.record.scopes import TO_HOST
+from magneton.systems.engines import (
+    FORWARD,
+    INTAKE,
+    LOOP,
+    OUTPUT,
+    PREPARATION,
+    SAMPLING,
+    SCHEDULING,
+    STATISTICS,
+    TEXT,
+)
 
 _SCOPES: Mapping[str, str] = {
     "VllmSystem._prefill": INTAKE,

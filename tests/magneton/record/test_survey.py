@@ -17,7 +17,8 @@ from torch_steps import FakeClock, FunctionSystem
 from magneton.profile.model import Profile
 from magneton.record.assemble import read_journal
 from magneton.record.journal import Journal
-from magneton.record.survey import WAITING, Sampler, survey
+from magneton.record.scopes import TO_HOST
+from magneton.record.survey import Sampler, survey
 from magneton.workload import CALL
 
 TICK_S = 1000.0  # no timer fires by itself: ticks are told by hand, at what the clock shows
@@ -188,4 +189,4 @@ def test_waiting_for_the_device_has_a_name(tmp_path: Path):
     with Journal(tmp_path) as journal:
         journal.write_origin(origin())
         survey(FunctionSystem(dict), CALL, 0.1, PARTS, journal, synchronise=lambda: time.sleep(0.02))
-    assert read_journal(tmp_path).scopes[0].scope == WAITING
+    assert read_journal(tmp_path).scopes[0].scope == TO_HOST

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from magneton.system import complete_options, describe
-from magneton.systems.vllm.arguments import UNUSED_TOKENS, engine_arguments, engine_flags
+from magneton.systems.engines import UNUSED_TOKENS
+from magneton.systems.vllm.arguments import engine_arguments, engine_flags
 from magneton.workload import Workload
 
 sizes = st.integers(1, 5000)
