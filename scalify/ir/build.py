@@ -15,6 +15,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import MappingProxyType
 
+from scalify.ir.check import check
 from scalify.ir.graph import Attr, DType, Graph, Node, NodeId, Output, Site, TensorType
 from scalify.ir.mesh import SINGLE, Mesh, RankInt
 from scalify.ir.ops import OPS, type_of
@@ -109,10 +110,12 @@ class GraphBuilder:
             self._scope = outer
 
     def graph(self) -> Graph:
-        """What was made so far."""
-        return Graph(
+        """What was made so far, checked."""
+        graph = Graph(
             name=self.name, nodes=tuple(self._nodes.values()), outputs=tuple(self._outputs), mesh=self.mesh
         )
+        check(graph)
+        return graph
 
     def _type(
         self,

@@ -5,6 +5,7 @@ from functools import lru_cache
 from scalify.ir.graph import TensorType
 from scalify.ir.mesh import Groups
 from scalify.ir.ops.attributes import AttrSpec
+from scalify.ir.ops.meaning import collective as means
 from scalify.ir.ops.shapes import Shape, axis, shown
 from scalify.ir.ops.spec import Call, define, mistake
 
@@ -88,10 +89,22 @@ _DIM = AttrSpec(kind="int")
 _GROUPS = AttrSpec(kind="groups")
 
 COLLECTIVE = (
-    define("all_reduce", 1, _all_reduce, kind=_KIND, groups=_GROUPS),
-    define("all_gather", 1, _all_gather, dim=_DIM, groups=_GROUPS),
-    define("reduce_scatter", 1, _reduce_scatter, kind=_KIND, dim=_DIM, groups=_GROUPS),
-    define("all_to_all", 1, _all_to_all, split_dim=_DIM, concat_dim=_DIM, groups=_GROUPS),
-    define("permute", 1, _permute, pairs=AttrSpec(kind="pairs")),
-    define("broadcast_from", 1, _broadcast_from, root=AttrSpec(kind="int"), groups=_GROUPS),
+    define("all_reduce", 1, _all_reduce, None, means.all_reduce, kind=_KIND, groups=_GROUPS),
+    define("all_gather", 1, _all_gather, None, means.all_gather, dim=_DIM, groups=_GROUPS),
+    define(
+        "reduce_scatter", 1, _reduce_scatter, None, means.reduce_scatter, kind=_KIND, dim=_DIM, groups=_GROUPS
+    ),
+    define(
+        "all_to_all", 1, _all_to_all, None, means.all_to_all, split_dim=_DIM, concat_dim=_DIM, groups=_GROUPS
+    ),
+    define("permute", 1, _permute, None, means.permute, pairs=AttrSpec(kind="pairs")),
+    define(
+        "broadcast_from",
+        1,
+        _broadcast_from,
+        None,
+        means.broadcast_from,
+        root=AttrSpec(kind="int"),
+        groups=_GROUPS,
+    ),
 )

@@ -2,16 +2,23 @@
 
 from math import prod
 
-from scalify.ir.graph import TensorType
+from scalify.ir.graph import DType, TensorType
 from scalify.ir.ops.attributes import AttrSpec
-from scalify.ir.ops.dtypes import KIND_OF, as_float, promote
+from scalify.ir.ops.dtypes import KIND_OF, promote
+from scalify.ir.ops.meaning import composite as means
 from scalify.ir.ops.shapes import Shape, axes, axis, broadcast, reduced, shown
 from scalify.ir.ops.spec import Call, define, mistake
 
 
 def _result(call: Call, shape: Shape) -> TensorType:
-    """Of the dtype that the first operand has, made real."""
-    return TensorType(as_float(call.operands[0].dtype), shape)
+    return TensorType(_checked(call, 0), shape)
+
+
+def _checked(call: Call, position: int) -> DType:
+    dtype = call.operands[position].dtype
+    if KIND_OF[dtype] != "float":
+        raise mistake(f"{call.op} is of floats, not {dtype}")
+    return dtype
 
 
 def _softmax(call: Call) -> TensorType:
@@ -70,7 +77,8 @@ def _attention(call: Call) -> TensorType:
         raise mistake(f"attention of q {shown(q)}, k {shown(k)}, v {shown(v)}")
     if len(call.operands) == 4:
         _check_mask(call, (*q[:-1], k[-2]))
-    return TensorType(promote(*call.dtypes()[:3]), (*q[:-1], v[-1]))
+    dtype = promote(_checked(call, 0), _checked(call, 1), _checked(call, 2))
+    return TensorType(dtype, (*q[:-1], v[-1]))
 
 
 def _check_mask(call: Call, scores: Shape) -> None:
@@ -114,17 +122,20 @@ _EPS = AttrSpec(kind="float")
 _GROUPS = AttrSpec(kind="int")
 
 COMPOSITE = (
-    define("softmax", 1, _softmax, axis=_AXIS),
-    define("log_softmax", 1, _softmax, axis=_AXIS),
-    define("logsumexp", 1, _logsumexp, axes=_AXES, keepdims=AttrSpec(kind="bool", default=False)),
-    define("layer_norm", (1, 3), _norm, axes=_AXES, eps=_EPS),
-    define("rms_norm", (1, 2), _norm, axes=_AXES, eps=_EPS),
-    define("group_norm", (1, 3), _group_norm, groups=_GROUPS, eps=_EPS),
-    define("batch_norm", (3, 5), _batch_norm, eps=_EPS),
+    define("softmax", 1, _softmax, means.softmax, axis=_AXIS),
+    define("log_softmax", 1, _softmax, means.log_softmax, axis=_AXIS),
+    define(
+        "logsumexp", 1, _logsumexp, means.logsumexp, axes=_AXES, keepdims=AttrSpec(kind="bool", default=False)
+    ),
+    define("layer_norm", (1, 3), _norm, means.layer_norm, axes=_AXES, eps=_EPS),
+    define("rms_norm", (1, 2), _norm, means.rms_norm, axes=_AXES, eps=_EPS),
+    define("group_norm", (1, 3), _group_norm, means.group_norm, groups=_GROUPS, eps=_EPS),
+    define("batch_norm", (3, 5), _batch_norm, means.batch_norm, eps=_EPS),
     define(
         "attention",
         (3, 4),
         _attention,
+        means.attention,
         scale=AttrSpec(kind="float"),
         causal=AttrSpec(kind="bool", default=False),
     ),
@@ -132,6 +143,7 @@ COMPOSITE = (
         "cross_entropy",
         2,
         _cross_entropy,
+        means.cross_entropy,
         ignore_index=AttrSpec(kind="int", default=-100),
         reduction=AttrSpec(kind="str", choices=("none", "mean", "sum"), default="mean"),
     ),
@@ -139,6 +151,7 @@ COMPOSITE = (
         "interpolate",
         1,
         _interpolate,
+        means.interpolate,
         mode=AttrSpec(kind="str", choices=("nearest", "linear"), default="nearest"),
         align_corners=AttrSpec(kind="bool", default=False),
         scales=AttrSpec(kind="floats"),

@@ -5,6 +5,7 @@ import string
 from scalify.ir.graph import TensorType
 from scalify.ir.ops.attributes import AttrSpec
 from scalify.ir.ops.dtypes import promote
+from scalify.ir.ops.meaning import contraction as means
 from scalify.ir.ops.shapes import per_dimension, shown, windowed
 from scalify.ir.ops.spec import Call, define, mistake
 
@@ -57,11 +58,12 @@ def _conv(call: Call) -> TensorType:
 
 
 CONTRACTION = (
-    define("einsum", (1, None), _einsum, spec=AttrSpec(kind="str")),
+    define("einsum", (1, None), _einsum, means.einsum, spec=AttrSpec(kind="str")),
     define(
         "conv",
         2,
         _conv,
+        means.conv,
         strides=AttrSpec(kind="ints"),
         padding=AttrSpec(kind="pairs"),
         dilation=AttrSpec(kind="ints"),

@@ -3,6 +3,7 @@
 from scalify.ir.graph import TensorType
 from scalify.ir.ops.attributes import AttrSpec
 from scalify.ir.ops.dtypes import KIND_OF
+from scalify.ir.ops.meaning import indexing as means
 from scalify.ir.ops.shapes import Shape, axis, broadcast, shown
 from scalify.ir.ops.spec import Call, define, mistake
 
@@ -81,9 +82,9 @@ _AXIS = AttrSpec(kind="int")
 _MODE = AttrSpec(kind="str", choices=("set", "add"), default="set")
 
 INDEXING = (
-    define("take", 2, _take, axis=_AXIS),
-    define("take_along", 2, _take_along, axis=_AXIS),
-    define("scatter", 3, _scatter, axis=_AXIS, mode=_MODE),
-    define("index_put", (3, None), _index_put, mode=_MODE),
-    define("one_hot", 1, _one_hot, classes=AttrSpec(kind="int")),
+    define("take", 2, _take, means.take, axis=_AXIS),
+    define("take_along", 2, _take_along, means.take_along, axis=_AXIS),
+    define("scatter", 3, _scatter, means.scatter, axis=_AXIS, mode=_MODE),
+    define("index_put", (3, None), _index_put, means.index_put, mode=_MODE),
+    define("one_hot", 1, _one_hot, means.one_hot, classes=AttrSpec(kind="int")),
 )

@@ -6,6 +6,7 @@ from scalify.ir.graph import DType, TensorType
 from scalify.ir.mesh import RankInt
 from scalify.ir.ops.attributes import AttrSpec
 from scalify.ir.ops.dtypes import KIND_OF
+from scalify.ir.ops.meaning import leaves as means
 from scalify.ir.ops.shapes import axis
 from scalify.ir.ops.spec import Call, define, mistake
 
@@ -72,11 +73,12 @@ LEAVES = (
         "constant",
         0,
         _constant,
+        means.constant,
         data=AttrSpec(kind="data", optional=True),
         digest=AttrSpec(kind="str", optional=True),
     ),
-    define("iota", 0, _iota, axis=AttrSpec(kind="int")),
-    define("rank", 0, _rank, stride=AttrSpec(kind="int"), size=AttrSpec(kind="int")),
+    define("iota", 0, _iota, means.iota, axis=AttrSpec(kind="int")),
+    define("rank", 0, _rank, means.rank, stride=AttrSpec(kind="int"), size=AttrSpec(kind="int")),
     define("random", 0, _declared, key=AttrSpec(kind="str"), kind=AttrSpec(kind="str")),
     define(
         "opaque",

@@ -6,6 +6,7 @@ from scalify.ir.graph import TensorType
 from scalify.ir.mesh import RankInt
 from scalify.ir.ops.attributes import AttrSpec
 from scalify.ir.ops.dtypes import KIND_OF, promote
+from scalify.ir.ops.meaning import movement as means
 from scalify.ir.ops.shapes import Shape, axes, axis, difference, fits, per_dimension, shown
 from scalify.ir.ops.spec import Call, define, mistake
 
@@ -155,16 +156,16 @@ _INTS = AttrSpec(kind="ints")
 _PLACES = AttrSpec(kind="rank integers")
 
 MOVEMENT = (
-    define("reshape", 1, _reshape),
-    define("transpose", 1, _transpose, perm=_INTS),
-    define("broadcast", 1, _broadcast, dims=_INTS),
-    define("slice", 1, _slice, starts=_PLACES, limits=_PLACES, steps=_INTS),
-    define("concat", (1, None), _concat, axis=AttrSpec(kind="int")),
-    define("pad", 2, _pad, low=_INTS, high=_INTS, interior=_INTS),
-    define("reverse", 1, _reverse, axes=_INTS),
-    define("update_slice", 2, _update_slice, starts=_PLACES),
-    define("dynamic_slice", (1, None), _dynamic_slice, sizes=_INTS),
-    define("dynamic_update_slice", (2, None), _dynamic_update_slice),
-    define("tril", 1, _triangle, k=AttrSpec(kind="int", default=0)),
-    define("triu", 1, _triangle, k=AttrSpec(kind="int", default=0)),
+    define("reshape", 1, _reshape, means.reshape),
+    define("transpose", 1, _transpose, means.transpose, perm=_INTS),
+    define("broadcast", 1, _broadcast, means.broadcast, dims=_INTS),
+    define("slice", 1, _slice, means.take_slice, starts=_PLACES, limits=_PLACES, steps=_INTS),
+    define("concat", (1, None), _concat, means.concat, axis=AttrSpec(kind="int")),
+    define("pad", 2, _pad, means.pad, low=_INTS, high=_INTS, interior=_INTS),
+    define("reverse", 1, _reverse, means.reverse, axes=_INTS),
+    define("update_slice", 2, _update_slice, means.update_slice, starts=_PLACES),
+    define("dynamic_slice", (1, None), _dynamic_slice, means.dynamic_slice, sizes=_INTS),
+    define("dynamic_update_slice", (2, None), _dynamic_update_slice, means.dynamic_update_slice),
+    define("tril", 1, _triangle, means.tril, k=AttrSpec(kind="int", default=0)),
+    define("triu", 1, _triangle, means.triu, k=AttrSpec(kind="int", default=0)),
 )

@@ -3,6 +3,7 @@
 from scalify.ir.graph import TensorType
 from scalify.ir.ops.attributes import AttrSpec
 from scalify.ir.ops.dtypes import as_float
+from scalify.ir.ops.meaning import contraction as means
 from scalify.ir.ops.shapes import per_dimension, shown, windowed
 from scalify.ir.ops.spec import Call, define, mistake
 
@@ -41,6 +42,7 @@ POOLING = (
         "max_pool",
         1,
         _max_pool,
+        means.max_pool,
         kernel=_KERNEL,
         strides=_STRIDES,
         padding=_PADDING,
@@ -50,6 +52,7 @@ POOLING = (
         "avg_pool",
         1,
         _avg_pool,
+        means.avg_pool,
         kernel=_KERNEL,
         strides=_STRIDES,
         padding=_PADDING,

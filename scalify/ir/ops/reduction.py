@@ -3,6 +3,7 @@
 from scalify.ir.graph import TensorType
 from scalify.ir.ops.attributes import AttrSpec
 from scalify.ir.ops.dtypes import KIND_OF, as_float, as_number
+from scalify.ir.ops.meaning import reduction as means
 from scalify.ir.ops.shapes import axes, axis, reduced, shown
 from scalify.ir.ops.spec import Call, define, mistake
 
@@ -73,16 +74,19 @@ REDUCTION = (
         "reduce",
         1,
         _reduce,
+        means.reduce,
         kind=AttrSpec(kind="str", choices=REDUCE_KINDS),
         axes=AttrSpec(kind="ints"),
         keepdims=_KEEPDIMS,
     ),
-    define("argmax", 1, _arg_extreme, axis=_AXIS, keepdims=_KEEPDIMS),
-    define("argmin", 1, _arg_extreme, axis=_AXIS, keepdims=_KEEPDIMS),
-    define("cumsum", 1, _scan, axis=_AXIS),
-    define("cumprod", 1, _scan, axis=_AXIS),
-    define("sort", 1, _sort, axis=_AXIS, descending=_DESCENDING),
-    define("argsort", 1, _argsort, axis=_AXIS, descending=_DESCENDING),
-    define("topk_values", 1, _topk, k=AttrSpec(kind="int"), axis=_AXIS, largest=_LARGEST),
-    define("topk_indices", 1, _topk, k=AttrSpec(kind="int"), axis=_AXIS, largest=_LARGEST),
+    define("argmax", 1, _arg_extreme, means.argmax, axis=_AXIS, keepdims=_KEEPDIMS),
+    define("argmin", 1, _arg_extreme, means.argmin, axis=_AXIS, keepdims=_KEEPDIMS),
+    define("cumsum", 1, _scan, means.cumsum, axis=_AXIS),
+    define("cumprod", 1, _scan, means.cumprod, axis=_AXIS),
+    define("sort", 1, _sort, means.sort, axis=_AXIS, descending=_DESCENDING),
+    define("argsort", 1, _argsort, means.argsort, axis=_AXIS, descending=_DESCENDING),
+    define("topk_values", 1, _topk, means.topk_values, k=AttrSpec(kind="int"), axis=_AXIS, largest=_LARGEST),
+    define(
+        "topk_indices", 1, _topk, means.topk_indices, k=AttrSpec(kind="int"), axis=_AXIS, largest=_LARGEST
+    ),
 )
