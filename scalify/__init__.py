@@ -1,0 +1,1 @@
+"""Proves two computational graphs equivalent, or says what stands in the way."""

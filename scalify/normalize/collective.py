@@ -1,0 +1,180 @@
+"""Collectives: gathers and exchanges are index maps over ranks; only combinations over ranks are terms."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import prod
+from typing import cast
+
+from scalify.ir.graph import Node
+from scalify.ir.mesh import Groups
+from scalify.layout.digits import Expr, Term, summed
+from scalify.layout.maps import IndexMap, Shape, along, sliced
+from scalify.layout.ranks import digits_of, without
+from scalify.layout.views import RankDigits, uses_rank_digits
+from scalify.normalize.elementwise import multiply
+from scalify.normalize.lowering import Lower, Lowering
+from scalify.normalize.terms import Access
+
+
+def _digits(node: Node) -> RankDigits | None:
+    return digits_of(cast(Groups, node.attrs["groups"]))
+
+
+def _own(low: Lowering, digits: RankDigits) -> list[Term]:
+    """The rank's own number without ``digits``."""
+    rest = without(((1, low.ranks),), digits) if low.ranks > 1 else ()
+    if rest is None:
+        raise AssertionError(f"digits {digits} are of {low.ranks} ranks")
+    return [Term(0, stride, size, stride) for stride, size in rest]
+
+
+def _position(digits: RankDigits, factor: int) -> list[Term]:
+    """``factor`` times a rank's place in its group: lower digits vary faster."""
+    terms: list[Term] = []
+    for stride, size in digits:
+        terms.append(Term(0, stride, size, factor))
+        factor *= size
+    return terms
+
+
+def _member(dim: int, digits: RankDigits, inner: int) -> list[Term]:
+    """The rank whose place in the group is ``x[dim] // inner``."""
+    terms: list[Term] = []
+    for stride, size in digits:
+        terms.append(Term(dim, inner, size, stride))
+        inner *= size
+    return terms
+
+
+def combined(low: Lowering, kind: str, x: Access, digits: RankDigits) -> Access:
+    """A combination over ranks; of values that agree on these ranks, a multiple or the value itself."""
+    count = prod(size for _, size in digits)
+    if kind == "avg":
+        total = combined(low, "sum", x, digits)
+        return multiply(low, total, low.fraction(Fraction(1, count), (low.ranks,)))
+    if not any(uses_rank_digits(expr, digits) for expr in x.index.coordinates):
+        if kind == "sum":
+            return multiply(low, x, low.fraction(Fraction(count), (low.ranks,)))
+        if kind in ("max", "min"):
+            return x
+    return low.point(f"over_ranks:{kind}:{digits}", x)
+
+
+def all_reduce(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """Everybody's value combined, for everybody."""
+    digits = _digits(node)
+    if digits is None:
+        return low.unknown(node, operands)
+    return combined(low, cast(str, node.attrs["kind"]), operands[0], digits)
+
+
+def all_gather(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """Pieces of all members, one after the other along a dimension."""
+    (x,) = operands
+    digits = _digits(node)
+    if digits is None:
+        return low.unknown(node, operands)
+    dim = cast(int, node.attrs["dim"]) + 1
+    shape = x.index.domain
+    piece = shape[dim]
+    domain = low.domain(node.type.shape)
+    coordinates = [along(d, size) for d, size in enumerate(domain)]
+    coordinates[0] = summed(0, [*_own(low, digits), *_member(dim, digits, piece)])
+    coordinates[dim] = Expr(0, (Term(dim, 1, piece, 1),)) if piece > 1 else Expr(0, ())
+    return low.kept(IndexMap(domain, shape, tuple(coordinates)), x, node)
+
+
+def own_piece(low: Lowering, node: Node, x: Access, dim: int, digits: RankDigits) -> Access:
+    """A rank's own part along a dimension."""
+    shape = x.index.domain
+    piece = shape[dim] // prod(size for _, size in digits)
+    starts = [summed(0, _position(digits, piece)) if d == dim else Expr(0, ()) for d in range(len(shape))]
+    sizes: Shape = tuple(piece if d == dim else size for d, size in enumerate(shape))
+    return low.kept(sliced(shape, starts, sizes, (1,) * len(shape)), x, node)
+
+
+def reduce_scatter(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """The combination, of which every member keeps its part."""
+    digits = _digits(node)
+    if digits is None:
+        return low.unknown(node, operands)
+    total = combined(low, cast(str, node.attrs["kind"]), operands[0], digits)
+    return own_piece(low, node, total, cast(int, node.attrs["dim"]) + 1, digits)
+
+
+def all_to_all(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """Member ``i`` gets everybody's ``i``-th part of ``split_dim``, put together along ``concat_dim``."""
+    (x,) = operands
+    digits = _digits(node)
+    if digits is None:
+        return low.unknown(node, operands)
+    split, concat = cast(int, node.attrs["split_dim"]) + 1, cast(int, node.attrs["concat_dim"]) + 1
+    shape = x.index.domain
+    count = prod(size for _, size in digits)
+    domain = low.domain(node.type.shape)
+    part = shape[split] // count
+    inner = part if split == concat else shape[concat]
+    coordinates = [along(d, size) for d, size in enumerate(domain)]
+    coordinates[0] = summed(0, [*_own(low, digits), *_member(concat, digits, inner)])
+    coordinates[concat] = summed(0, [Term(concat, 1, inner, 1)])
+    coordinates[split] = summed(0, [Term(split, 1, part, 1), *_position(digits, part)])
+    return low.kept(IndexMap(domain, shape, tuple(coordinates)), x, node)
+
+
+def broadcast_from(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """The root's value, for everybody in its group."""
+    (x,) = operands
+    digits = _digits(node)
+    if digits is None:
+        return low.unknown(node, operands)
+    place = cast(int, node.attrs["root"])
+    root = 0
+    for stride, size in digits:
+        root += stride * (place % size)
+        place //= size
+    coordinates = [along(d, size) for d, size in enumerate(x.index.domain)]
+    coordinates[0] = summed(root, _own(low, digits))
+    return low.kept(IndexMap(x.index.domain, x.index.domain, tuple(coordinates)), x, node)
+
+
+def permute(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """Sends from rank to rank, where each rank's source is affine in digits of its own number."""
+    (x,) = operands
+    pairs = cast(tuple[tuple[int, int], ...], node.attrs["pairs"])
+    source = {target: origin for origin, target in pairs}
+    if sorted(source) != list(range(low.ranks)):
+        return low.unknown(node, operands)
+    rank = _affine_in_digits([source[target] for target in range(low.ranks)])
+    if rank is None:
+        return low.unknown(node, operands)
+    coordinates = [along(d, size) for d, size in enumerate(x.index.domain)]
+    coordinates[0] = rank
+    return low.kept(IndexMap(x.index.domain, x.index.domain, tuple(coordinates)), x, node)
+
+
+def _affine_in_digits(values: Sequence[int]) -> Expr | None:
+    """The expression over the rank that has these values, if digits of prime size can say it."""
+    terms: list[Term] = []
+    stride, rest = 1, len(values)
+    while rest > 1:
+        size = next(p for p in range(2, rest + 1) if rest % p == 0)
+        factor = values[stride] - values[0]
+        if factor:
+            terms.append(Term(0, stride, size, factor))
+        stride, rest = stride * size, rest // size
+    expr = summed(values[0], terms)
+    exact = all(
+        value == expr.offset + sum(t.factor * (rank // t.stride % t.size) for t in expr.terms)
+        for rank, value in enumerate(values)
+    )
+    return expr if exact else None
+
+
+COLLECTIVE: Mapping[str, Lower] = {
+    "all_reduce": all_reduce,
+    "all_gather": all_gather,
+    "reduce_scatter": reduce_scatter,
+    "all_to_all": all_to_all,
+    "broadcast_from": broadcast_from,
+    "permute": permute,
+}

@@ -1,0 +1,216 @@
+"""Point-wise ops: canonical forms over the reals.
+
+A division is a product with a reciprocal, a difference a sum with a negation, ``silu(x)`` is ``x * sigmoid(x)``:
+one spelling each, so that programs that spell them differently become the same terms. Casts between kinds of
+floats vanish: the claim is equality over the reals, and reports say so.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from math import pi, sqrt
+
+from scalify.ir.graph import Node
+from scalify.layout.digits import bounds, scaled, summed
+from scalify.normalize.lowering import Lower, Lowering
+from scalify.normalize.terms import INDEX_EXTENT, Access, number_of
+
+FLOATS = frozenset({"f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2"})
+COMPLEX = frozenset({"c64", "c128"})
+
+
+def add(low: Lowering, one: Access, other: Access) -> Access:
+    """A sum; zero vanishes, and sums of indices with whole numbers stay indices."""
+    first, second = number_of(low.terms, one), number_of(low.terms, other)
+    if first is not None and second is not None:
+        return low.fraction(first + second, low.common(one, other))
+    if second == 0 and _covers(one, other):
+        return one
+    if first == 0 and _covers(other, one):
+        return other
+    if _is_index(low, one) and _is_index(low, other):
+        shifted = _index_sum(low, one, other)
+        if shifted is not None:
+            return shifted
+    return low.point("add", one, other)
+
+
+def multiply(low: Lowering, one: Access, other: Access) -> Access:
+    """A product, constants last; one vanishes, and whole multiples of indices stay indices."""
+    first, second = number_of(low.terms, one), number_of(low.terms, other)
+    if first is not None and second is not None:
+        return low.fraction(first * second, low.common(one, other))
+    if first is not None:
+        one, other, second = other, one, first
+    if second is None:
+        return low.point("mul", one, other)
+    if second == 1 and _covers(one, other):
+        return one
+    if second.denominator == 1 and second > 0 and _is_index(low, one) and _covers(one, other):
+        expr = scaled(one.index.coordinates[1], int(second))
+        if bounds(expr)[1] < INDEX_EXTENT:
+            return low.terms.index(one.index.domain, expr)
+    return low.point("mul", one, other)
+
+
+def negate(low: Lowering, x: Access) -> Access:
+    """Minus ``x``, as a product: scales are rational factors everywhere."""
+    return multiply(low, x, low.fraction(Fraction(-1), (low.ranks,)))
+
+
+def reciprocal(low: Lowering, x: Access) -> Access:
+    """One over ``x``."""
+    value = number_of(low.terms, x)
+    if value:
+        return low.fraction(1 / value, x.index.domain)
+    inner = low.terms[x.term]
+    if inner.op == "reciprocal":
+        back = low.terms.read(x.index, inner.operands[0])
+        if back is not None:
+            return back
+    return low.point("reciprocal", x)
+
+
+def divide(low: Lowering, one: Access, other: Access) -> Access:
+    """A quotient, as a product with a reciprocal."""
+    return multiply(low, one, reciprocal(low, other))
+
+
+def subtract(low: Lowering, one: Access, other: Access) -> Access:
+    """A difference, as a sum with a negation."""
+    return add(low, one, negate(low, other))
+
+
+def square_root(low: Lowering, x: Access) -> Access:
+    """The square root; of a number only where it is rational."""
+    return low.point("sqrt", x)
+
+
+def sigmoid(low: Lowering, x: Access) -> Access:
+    """The logistic function, kept as one op: nothing is gained by taking it apart."""
+    return low.point("sigmoid", x)
+
+
+def power(low: Lowering, x: Access, exponent: Access) -> Access:
+    """A power; small whole exponents are products, halves are roots."""
+    value = number_of(low.terms, exponent)
+    if value == Fraction(1, 2):
+        return square_root(low, x)
+    if value == Fraction(-1, 2):
+        return reciprocal(low, square_root(low, x))
+    if value == -1:
+        return reciprocal(low, x)
+    if value is not None and value.denominator == 1 and 1 <= value <= 4:
+        product = x
+        for _ in range(int(value) - 1):
+            product = low.point("mul", product, x) if product is x else multiply(low, product, x)
+        return product
+    return low.point("pow", x, exponent)
+
+
+def gelu(low: Lowering, x: Access, approximate: str) -> Access:
+    """The Gaussian error linear unit, by its definition: with erf, or with the tanh approximation."""
+    half = low.fraction(Fraction(1, 2), (low.ranks,))
+    one = low.fraction(Fraction(1), (low.ranks,))
+    if approximate == "none":
+        inner = low.point("erf", multiply(low, x, low.number(1 / sqrt(2), (low.ranks,))))
+    else:
+        cube = power(low, x, low.fraction(Fraction(3), (low.ranks,)))
+        bent = add(low, x, multiply(low, cube, low.number(0.044715, (low.ranks,))))
+        inner = low.point("tanh", multiply(low, bent, low.number(sqrt(2 / pi), (low.ranks,))))
+    return multiply(low, multiply(low, x, half), add(low, inner, one))
+
+
+def cast(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """Between floats, and from whole numbers to floats, the value stays; truncation is an op."""
+    (x,) = operands
+    target = node.type.dtype
+    source = low.types[node.operands[0]].dtype
+    if target in FLOATS or target in COMPLEX:
+        return x
+    if target == "bool":
+        return x if source == "bool" else low.point("is_nonzero", x)
+    return low.point("trunc", x) if source in FLOATS else x
+
+
+def _covers(access: Access, other: Access) -> bool:
+    """Whether ``access`` already has the shape of the two broadcast together."""
+    shape, seen = access.index.domain[1:], other.index.domain[1:]
+    return len(shape) >= len(seen) and all(
+        n in (1, m) for n, m in zip(reversed(seen), reversed(shape), strict=False)
+    )
+
+
+def _is_index(low: Lowering, access: Access) -> bool:
+    return low.terms[access.term].op == "index"
+
+
+def _index_sum(low: Lowering, one: Access, other: Access) -> Access | None:
+    pair = low.common(one, other)
+    first, second = low.spread(one, pair), low.spread(other, pair)
+    left, right = first.index.coordinates[1], second.index.coordinates[1]
+    keys = {(t.dim, t.stride, t.size) for t in left.terms}
+    if any(t.dim in {d for d, _, _ in keys} and (t.dim, t.stride, t.size) not in keys for t in right.terms):
+        return None
+    expr = summed(left.offset + right.offset, [*left.terms, *right.terms])
+    return low.terms.index(pair, expr) if 0 <= bounds(expr)[0] and bounds(expr)[1] < INDEX_EXTENT else None
+
+
+def _unary(op: str) -> Lower:
+    return lambda low, node, operands: low.point(op, operands[0])
+
+
+def _binary(op: str) -> Lower:
+    return lambda low, node, operands: low.point(op, operands[0], operands[1])
+
+
+def _swapped(op: str) -> Lower:
+    return lambda low, node, operands: low.point(op, operands[1], operands[0])
+
+
+def _made(function: Callable[..., Access]) -> Lower:
+    return lambda low, node, operands: function(low, *operands)
+
+
+def _with_number(op: str, attr: str) -> Lower:
+    return lambda low, node, operands: low.point(f"{op}[{node.attrs[attr]}]", operands[0])
+
+
+def _one(low: Lowering) -> Access:
+    return low.fraction(Fraction(1), (low.ranks,))
+
+
+ELEMENTWISE: Mapping[str, Lower] = {
+    **{op: _unary(op) for op in (
+        "abs", "exp", "log", "sin", "cos", "tan", "tanh", "atan", "sigmoid", "erf", "floor", "ceil", "round",
+        "trunc", "sign", "not", "is_finite", "is_nan", "sqrt",
+    )},
+    **{op: _binary(op) for op in (
+        "floordiv", "mod", "rem", "max", "min", "eq", "ne", "lt", "le", "and", "or", "xor", "atan2",
+        "shift_left", "shift_right",
+    )},
+    "gt": _swapped("lt"),
+    "ge": _swapped("le"),
+    "add": _made(add),
+    "sub": _made(subtract),
+    "mul": _made(multiply),
+    "div": _made(divide),
+    "neg": _made(negate),
+    "reciprocal": _made(reciprocal),
+    "rsqrt": lambda low, node, operands: reciprocal(low, square_root(low, operands[0])),
+    "square": lambda low, node, operands: low.point("mul", operands[0], operands[0]),
+    "pow": _made(power),
+    "exp2": lambda low, node, operands: low.point("pow", low.fraction(Fraction(2), (low.ranks,)), operands[0]),
+    "expm1": lambda low, node, operands: subtract(low, low.point("exp", operands[0]), _one(low)),
+    "log1p": lambda low, node, operands: low.point("log", add(low, operands[0], _one(low))),
+    "log2": lambda low, node, operands: low.point("log2", operands[0]),
+    "softplus": lambda low, node, operands: low.point("log", add(low, low.point("exp", operands[0]), _one(low))),
+    "relu": lambda low, node, operands: low.point("max", operands[0], low.fraction(Fraction(0), (low.ranks,))),
+    "silu": lambda low, node, operands: multiply(low, operands[0], sigmoid(low, operands[0])),
+    "gelu": lambda low, node, operands: gelu(low, operands[0], str(node.attrs["approximate"])),
+    "leaky_relu": _with_number("leaky_relu", "slope"),
+    "cast": cast,
+    "where": lambda low, node, operands: low.point("where", *operands),
+    "clamp": lambda low, node, operands: low.point("max", low.point("min", operands[1], operands[2]), operands[0]),
+}  # fmt: skip
+
+

@@ -1,0 +1,117 @@
+"""Graph -> terms: every node as a term read through an index map.
+
+In: a checked graph, and what its inputs are (for a candidate, the baseline's inputs read through the assumed
+layout). Out: an access for every node. Work that does not depend on the rank, in the candidate, comes out as
+the baseline's own terms.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from hashlib import sha256
+from typing import cast
+
+from scalify.ir.graph import Graph, Node, NodeId
+from scalify.ir.mesh import RankInt
+from scalify.layout.digits import ZERO, Expr, Term, bounds, summed
+from scalify.layout.maps import IndexMap, along
+from scalify.normalize.collective import COLLECTIVE
+from scalify.normalize.composite import COMPOSITE
+from scalify.normalize.contraction import CONTRACTION
+from scalify.normalize.elementwise import ELEMENTWISE, add
+from scalify.normalize.lowering import Lower, Lowering
+from scalify.normalize.movement import MOVEMENT
+from scalify.normalize.reduction import REDUCTION
+from scalify.normalize.terms import Access, Terms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lowered:
+    """What each node of a graph is, and which nodes have no meaning here."""
+
+    accesses: Mapping[NodeId, Access]
+    unknown: tuple[Node, ...]
+
+
+def lower(nodes: Sequence[Node], ranks: int, inputs: Mapping[NodeId, Access], terms: Terms) -> Lowered:
+    """Lower ``nodes``, in order; ``inputs`` gives what is known already (inputs, values of earlier regions)."""
+    accesses = dict(inputs)
+    low = Lowering(terms=terms, ranks=ranks, types={node.id: node.type for node in nodes})
+    for node in nodes:
+        if node.id not in accesses:
+            operands = [accesses[operand] for operand in node.operands]
+            accesses[node.id] = LOWERINGS.get(node.op, _unknown)(low, node, operands)
+    return Lowered(accesses=accesses, unknown=tuple(low.unknown_nodes))
+
+
+def as_leaves(graph: Graph, terms: Terms, prefix: str) -> dict[NodeId, Access]:
+    """Each input of a graph as a leaf of its own, named ``prefix`` and the input's name."""
+    return {
+        node.id: terms.leaf(f"{prefix}{node.attrs['name']}", (graph.mesh.size, *node.type.shape))
+        for node in graph.inputs()
+    }
+
+
+def constant(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """A constant: a number, whole numbers in even steps, or a leaf that is named after its content."""
+    shape = node.type.shape
+    domain = low.domain(shape)
+    data = cast("tuple[float | RankInt, ...] | None", node.attrs.get("data"))
+    if data is None:
+        return _content(low, str(node.attrs["digest"]), domain)
+    if any(isinstance(value, RankInt) for value in data):
+        return _by_rank(low, node, data, domain)
+    values = cast(tuple[float, ...], data)
+    if len(set(values)) == 1 and values[0] == values[0]:
+        return low.number(float(values[0]) if not isinstance(values[0], int) else values[0], domain)
+    if len(shape) == 1 and _is_range(values):
+        return low.terms.index(domain, along(1, shape[0], int(values[1] - values[0]), int(values[0])))
+    text = ",".join(map(repr, values))
+    return _content(low, sha256(text.encode()).hexdigest(), domain)
+
+
+def _is_range(values: tuple[float, ...]) -> bool:
+    step = values[1] - values[0]
+    steady = all(later - earlier == step for earlier, later in zip(values, values[1:], strict=False))
+    return steady and step == int(step) and values[0] == int(values[0]) and min(values) >= 0
+
+
+def _content(low: Lowering, digest: str, domain: tuple[int, ...]) -> Access:
+    shape = (1, *domain[1:])
+    leaf = low.terms.leaf(f"content:{digest}:{domain[1:]}", shape)
+    coordinates = (ZERO, *(along(dim, size) for dim, size in enumerate(domain) if dim))
+    return Access(IndexMap(domain, shape, coordinates), leaf.term)
+
+
+def _by_rank(
+    low: Lowering, node: Node, data: tuple[float | RankInt, ...], domain: tuple[int, ...]
+) -> Access:
+    if len(data) != 1:
+        return low.unknown(node, ())
+    expr = low.affine(cast(RankInt, data[0]))
+    least = bounds(expr)[0]
+    positive = low.terms.index(domain, Expr(expr.offset - min(least, 0), expr.terms))
+    return add(low, positive, low.fraction(Fraction(min(least, 0)), domain)) if least < 0 else positive
+
+
+def random(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """A draw: itself and nothing else, on every rank another."""
+    ranks = summed(0, [Term(0, 1, low.ranks, 1)])
+    number = low.terms.index(low.domain(()), ranks)
+    return low.block(f"random:{node.attrs['key']}", node.type.shape, [*operands, number])
+
+
+def _unknown(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    return low.unknown(node, operands)
+
+
+LOWERINGS: Mapping[str, Lower] = {
+    **ELEMENTWISE,
+    **MOVEMENT,
+    **CONTRACTION,
+    **REDUCTION,
+    **COMPOSITE,
+    **COLLECTIVE,
+    "constant": constant,
+    "random": random,
+}

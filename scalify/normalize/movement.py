@@ -1,0 +1,170 @@
+"""Data movement: no terms at all, only index maps, and concatenations where several sources meet."""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from scalify.ir.graph import Node
+from scalify.ir.mesh import RankInt
+from scalify.layout.digits import ZERO, Expr, Term, summed
+from scalify.layout.maps import along, broadcast, reshaped, reverse, sliced, transposed
+from scalify.normalize.lowering import Lower, Lowering
+from scalify.normalize.terms import Access
+
+RankInts = tuple[int | RankInt, ...]
+
+
+def ints(node: Node, name: str) -> tuple[int, ...]:
+    """An attribute that is a tuple of plain integers."""
+    return cast(tuple[int, ...], node.attrs[name])
+
+
+def reshape(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """A reshape never mixes ranks: dimension 0 stays."""
+    (x,) = operands
+    target = low.domain(node.type.shape)
+    return x if x.index.domain == target else low.kept(reshaped(x.index.domain, target), x, node)
+
+
+def transpose(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """Dimensions in another order."""
+    (x,) = operands
+    perm = (0, *(dim + 1 for dim in ints(node, "perm")))
+    return low.kept(transposed(x.index.domain, perm), x, node)
+
+
+def broadcast_in(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """New dimensions, and sizes of 1 repeated."""
+    (x,) = operands
+    dims = (0, *(dim + 1 for dim in ints(node, "dims")))
+    return low.kept(broadcast(x.index.domain, low.domain(node.type.shape), dims), x, node)
+
+
+def window(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """A slice, whose start may differ from rank to rank."""
+    (x,) = operands
+    starts = cast(RankInts, node.attrs["starts"])
+    steps = ints(node, "steps")
+    index = sliced(
+        x.index.domain,
+        (ZERO, *(low.affine(start) for start in starts)),
+        low.domain(node.type.shape),
+        (1, *steps),
+    )
+    return low.kept(index, x, node)
+
+
+def cut(low: Lowering, x: Access, axis: int, start: int, stop: int) -> Access:
+    """Part of an operand along one axis (of all, the rank being axis 0)."""
+    shape = x.index.domain
+    starts = [Expr(start if dim == axis else 0, ()) for dim in range(len(shape))]
+    sizes = [stop - start if dim == axis else size for dim, size in enumerate(shape)]
+    part = low.terms.read(sliced(shape, starts, sizes, (1,) * len(shape)), x)
+    if part is None:
+        raise AssertionError("a plain window always composes")
+    return part
+
+
+def concat(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """Pieces one after the other."""
+    axis = cast(int, node.attrs["axis"]) + 1
+    pieces = [piece for piece in operands if piece.index.domain[axis]]
+    return pieces[0] if len(pieces) == 1 else low.terms.concatenation(axis, pieces)
+
+
+def pad(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """A concatenation with the padding value; a negative padding cuts."""
+    x, value = operands
+    if any(ints(node, "interior")):
+        return low.unknown(node, operands)
+    return padded(low, x, value, tuple(zip(ints(node, "low"), ints(node, "high"), strict=True)))
+
+
+def padded(low: Lowering, x: Access, value: Access, padding: Sequence[tuple[int, int]]) -> Access:
+    """``value`` before and after each axis of ``x``."""
+    for dim, (before, after) in enumerate(padding):
+        axis = dim + 1
+        size = x.index.domain[axis]
+        if before < 0 or after < 0:
+            x = cut(low, x, axis, max(0, -before), size - max(0, -after))
+        pieces = [x]
+        if before > 0:
+            pieces.insert(0, _filled(low, value, x, axis, before))
+        if after > 0:
+            pieces.append(_filled(low, value, x, axis, after))
+        x = x if len(pieces) == 1 else low.terms.concatenation(axis, pieces)
+    return x
+
+
+def _filled(low: Lowering, value: Access, like: Access, axis: int, extent: int) -> Access:
+    shape = like.index.domain
+    return low.spread(value, (*shape[:axis], extent, *shape[axis + 1 :]))
+
+
+def reversal(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """Read from the end along some axes."""
+    (x,) = operands
+    return low.kept(reverse(x.index.domain, [axis + 1 for axis in ints(node, "axes")]), x, node)
+
+
+def update(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """A box of the operand replaced: what is before it, the update and what is after it, axis by axis."""
+    x, new = operands
+    starts = cast(RankInts, node.attrs["starts"])
+    if any(isinstance(start, RankInt) for start in starts):
+        return low.unknown(node, operands)
+    return _replaced(low, x, new, cast(tuple[int, ...], starts), 1)
+
+
+def _replaced(low: Lowering, x: Access, new: Access, starts: tuple[int, ...], axis: int) -> Access:
+    if axis == len(x.index.domain):
+        return new
+    start = starts[axis - 1]
+    size, extent = x.index.domain[axis], new.index.domain[axis]
+    middle = _replaced(low, cut(low, x, axis, start, start + extent), new, starts, axis + 1)
+    pieces = [middle]
+    if start:
+        pieces.insert(0, cut(low, x, axis, 0, start))
+    if start + extent < size:
+        pieces.append(cut(low, x, axis, start + extent, size))
+    return middle if len(pieces) == 1 else low.terms.concatenation(axis, pieces)
+
+
+def triangle(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """The lower or upper triangle of the last two dimensions, zero elsewhere."""
+    (x,) = operands
+    domain = x.index.domain
+    rows, columns = len(domain) - 2, len(domain) - 1
+    diagonal = cast(int, node.attrs["k"])
+    row = low.terms.index(domain, along(rows, domain[rows], offset=max(0, diagonal)))
+    column = low.terms.index(domain, along(columns, domain[columns], offset=max(0, -diagonal)))
+    inside = low.point("le", column, row) if node.op == "tril" else low.point("le", row, column)
+    return low.point("where", inside, x, low.number(0.0, (low.ranks,)))
+
+
+def iota(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """The index along one axis."""
+    axis = cast(int, node.attrs["axis"]) + 1
+    domain = low.domain(node.type.shape)
+    return low.terms.index(domain, along(axis, domain[axis]))
+
+
+def rank_number(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """A digit of the rank's number."""
+    stride, size = cast(int, node.attrs["stride"]), cast(int, node.attrs["size"])
+    return low.terms.index(low.domain(()), summed(0, [Term(0, stride, size, 1)]))
+
+
+MOVEMENT: Mapping[str, Lower] = {
+    "reshape": reshape,
+    "transpose": transpose,
+    "broadcast": broadcast_in,
+    "slice": window,
+    "concat": concat,
+    "pad": pad,
+    "reverse": reversal,
+    "update_slice": update,
+    "tril": triangle,
+    "triu": triangle,
+    "iota": iota,
+    "rank": rank_number,
+}

@@ -1,0 +1,127 @@
+"""Reductions: sums, maxima, minima and products over whole dimensions; means are scaled sums."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import prod
+from typing import cast
+
+from scalify.ir.graph import Node
+from scalify.layout.digits import ZERO
+from scalify.layout.maps import IndexMap, Shape, along, transposed
+from scalify.normalize.elementwise import multiply
+from scalify.normalize.lowering import Lower, Lowering
+from scalify.normalize.movement import ints
+from scalify.normalize.terms import Access
+
+
+def fold(low: Lowering, kind: str, x: Access, count: int) -> Access:
+    """Fold the last ``count`` dimensions. Dimensions on which nothing depends fold to a factor, or vanish."""
+    domain = x.index.domain
+    kept = len(domain) - count
+    alive = [dim for dim in range(kept, len(domain)) if dim in x.index.reads()]
+    repeats = prod(domain[dim] for dim in range(kept, len(domain)) if dim not in alive)
+    inner = (*domain[:kept], *(domain[dim] for dim in alive))
+    coordinates = [ZERO] * len(domain)
+    for position, dim in enumerate((*range(kept), *alive)):
+        coordinates[dim] = along(position, domain[dim])
+    read = low.terms.read(IndexMap(inner, domain, tuple(coordinates)), x)
+    if read is None:
+        raise AssertionError("leaving out dimensions always composes")
+    folded = low.terms.fold(kind, (read,), len(alive)) if alive else read
+    if kind == "sum" and repeats > 1:
+        return multiply(low, folded, low.fraction(Fraction(repeats), (low.ranks,)))
+    if kind == "prod" and repeats > 1:
+        return low.terms.point(f"power[{repeats}]", (folded,))
+    return folded
+
+
+def last(low: Lowering, x: Access, axes: Sequence[int]) -> Access:
+    """The operand with ``axes`` (of the IR, the rank not counted) moved to the end."""
+    count = len(x.index.domain)
+    moved = [axis + 1 for axis in axes]
+    perm = [dim for dim in range(count) if dim not in moved] + moved
+    read = low.terms.read(transposed(x.index.domain, perm), x)
+    if read is None:
+        raise AssertionError("a transposition always composes")
+    return read
+
+
+def restored(low: Lowering, x: Access, axes: Sequence[int], shape: Shape) -> Access:
+    """A folded operand spread over ``shape`` (ranks included) again: 1 or full along ``axes``."""
+    coordinates: list[int] = [dim for dim in range(len(shape)) if dim - 1 not in axes]
+    index = IndexMap(shape, x.index.domain, tuple(along(dim, shape[dim]) for dim in coordinates))
+    read = low.terms.read(index, x)
+    if read is None:
+        raise AssertionError("naming dimensions always composes")
+    return read
+
+
+def over(low: Lowering, kind: str, x: Access, axes: Sequence[int]) -> Access:
+    """Fold ``axes`` away; ``mean`` is a sum over a count, ``any`` and ``all`` are extremes of truth values."""
+    moved = last(low, x, axes)
+    if kind == "mean":
+        count = prod(x.index.domain[axis + 1] for axis in axes)
+        total = fold(low, "sum", moved, len(axes))
+        return multiply(low, total, low.fraction(Fraction(1, count), (low.ranks,)))
+    return fold(low, {"any": "max", "all": "min"}.get(kind, kind), moved, len(axes))
+
+
+def spread(low: Lowering, kind: str, x: Access, axes: Sequence[int]) -> Access:
+    """Fold ``axes`` and repeat the result along them: what is subtracted or divided by in a softmax."""
+    return restored(low, over(low, kind, x, axes), axes, x.index.domain)
+
+
+def reduce(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """The IR's reduction."""
+    (x,) = operands
+    axes = ints(node, "axes")
+    folded = over(low, cast(str, node.attrs["kind"]), x, axes)
+    if not node.attrs["keepdims"]:
+        return folded
+    return restored(low, folded, axes, low.domain(node.type.shape))
+
+
+def cumulative_sum(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """A sum over everything up to the index: a product with a triangle of ones."""
+    (x,) = operands
+    axis = cast(int, node.attrs["axis"])
+    shape = x.index.domain
+    domain = (*shape, shape[axis + 1])
+    end = len(shape)
+    source = tuple(along(end if dim == axis + 1 else dim, size) for dim, size in enumerate(shape))
+    read = low.terms.read(IndexMap(domain, shape, source), x)
+    if read is None:
+        return low.unknown(node, operands)
+    upto = low.point(
+        "le",
+        low.terms.index(domain, along(end, shape[axis + 1])),
+        low.terms.index(domain, along(axis + 1, shape[axis + 1])),
+    )
+    return fold(low, "sum", low.point("where", upto, read, low.number(0.0, (low.ranks,))), 1)
+
+
+def along_axis(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """Ops on whole lines of one axis, each line apart: sorts, top-k, argmax, gathers along the axis."""
+    axis = cast(int, node.attrs["axis"])
+    lines = [last(low, x, (axis,)) for x in operands]
+    name = f"{node.op}({', '.join(f'{k}={v}' for k, v in sorted(node.attrs.items()) if k not in ('axis', 'keepdims'))})"
+    shape = node.type.shape
+    if len(shape) < len(operands[0].index.domain) - 1:
+        return low.block(name, shape, lines, len(shape))
+    rest = (*shape[:axis], *shape[axis + 1 :])
+    made = low.block(name, (*rest, shape[axis]), lines, len(rest))
+    order = [*range(axis + 1), len(shape), *range(axis + 1, len(shape))]
+    read = low.terms.read(transposed(made.index.domain, order), made)
+    if read is None:
+        raise AssertionError("a transposition always composes")
+    return read
+
+
+REDUCTION: Mapping[str, Lower] = {
+    "reduce": reduce,
+    "cumsum": cumulative_sum,
+    **dict.fromkeys(
+        ("argmax", "argmin", "cumprod", "sort", "argsort", "topk_values", "topk_indices", "take_along", "scatter"),
+        along_axis,
+    ),
+}

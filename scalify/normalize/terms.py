@@ -1,0 +1,189 @@
+"""Terms: what is left of a graph when data movement is in the index maps and composites are taken apart.
+
+A term is a leaf, a point-wise operation, a reduction, a concatenation, a combination over ranks, or an
+operation without a meaning. It reads its operands through index maps, so a transpose, a shard or an
+all-gather is nowhere a term of its own. Equal terms are one term (they have one number), in the baseline
+and in the candidate alike: what every rank computes just as the baseline does *is* the baseline's term.
+
+The space of a term is the shape it has: dimension 0 is the rank (of size 1 where nothing depends on it),
+then dimensions longer than 1 on which it depends. ``reduced`` trailing dimensions of the operands' domain are
+not part of it: they are folded.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple, NewType
+
+from scalify.layout.digits import ZERO, Expr, bounds
+from scalify.layout.maps import IndexMap, Shape, along, then
+
+TermId = NewType("TermId", int)
+
+INDEX_EXTENT = 2**62
+"""The length of the leaf whose element ``i`` is the number ``i``: all indices and whole constants read it."""
+
+
+SPECIAL_NUMBERS = ("inf", "-inf", "nan")
+
+
+class Access(NamedTuple):
+    """A term read through a map: ``index.codomain`` is the term's space."""
+
+    index: IndexMap
+    term: TermId
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """``op`` names what is computed, with all its attributes: two terms of equal op and operands are equal."""
+
+    op: str
+    space: Shape
+    operands: tuple[Access, ...] = ()
+    reduced: int = 0
+
+
+class Terms:
+    """All terms of a problem, each once, numbered in the order in which they were first needed."""
+
+    def __init__(self) -> None:
+        self._terms: list[Term] = []
+        self._numbers: dict[Term, TermId] = {}
+
+    def __getitem__(self, number: TermId) -> Term:
+        return self._terms[number]
+
+    def __len__(self) -> int:
+        return len(self._terms)
+
+    def numbers(self) -> Iterator[TermId]:
+        """All numbers, operands before what reads them."""
+        return (TermId(number) for number in range(len(self._terms)))
+
+    def add(self, term: Term) -> TermId:
+        """The number of this term, which may be that of an equal one."""
+        number = self._numbers.get(term)
+        if number is None:
+            number = TermId(len(self._terms))
+            self._terms.append(term)
+            self._numbers[term] = number
+        return number
+
+    def leaf(self, name: str, shape: Shape) -> Access:
+        """An input, read as it stands."""
+        term = self.add(Term(f"leaf:{name}", shape))
+        return Access(IndexMap(shape, shape, tuple(along(d, n) for d, n in enumerate(shape))), term)
+
+    def index(self, domain: Shape, expr: Expr) -> Access:
+        """The whole numbers that ``expr`` gives over ``domain``; none may be negative."""
+        term = self.add(Term("index", (1, INDEX_EXTENT)))
+        return Access(IndexMap(domain, (1, INDEX_EXTENT), (ZERO, expr)), term)
+
+    def number(self, domain: Shape, value: Fraction) -> Access:
+        """One number, everywhere on ``domain``."""
+        if value.denominator == 1 and 0 <= value < INDEX_EXTENT:
+            return self.index(domain, Expr(int(value), ()))
+        term = self.add(Term(f"number:{value}", (1,)))
+        return Access(IndexMap(domain, (1,), (ZERO,)), term)
+
+    def special(self, domain: Shape, name: str) -> Access:
+        """One of ``SPECIAL_NUMBERS``, everywhere on ``domain``."""
+        term = self.add(Term(f"number:{name}", (1,)))
+        return Access(IndexMap(domain, (1,), (ZERO,)), term)
+
+    def point(self, op: str, operands: Sequence[Access]) -> Access:
+        """A point-wise operation on operands that are read over one and the same domain."""
+        return self.fold(op, operands, 0)
+
+    def fold(self, op: str, operands: Sequence[Access], reduced: int, made: int = 0) -> Access:
+        """An operation whose last ``reduced`` dimensions of the common domain are folded away.
+
+        Kept dimensions on which no operand depends are no part of the term: the result repeats it along them.
+        The exception are the ``made`` last kept ones, along which the operation itself differs.
+        """
+        domain = operands[0].index.domain
+        kept = len(domain) - reduced
+        alive = {dim for access in operands for dim in access.index.reads()} | set(range(kept - made, kept))
+        dims = [dim for dim in range(1, kept) if dim in alive]
+        ranks = domain[0] if 0 in alive else 1
+        space = (ranks, *(domain[dim] for dim in dims))
+        inner = (*space, *domain[kept:])
+        embed = _embedding(domain, inner, (0, *dims, *range(kept, len(domain))))
+        read = tuple(Access(composed(embed, access.index), access.term) for access in operands)
+        term = self.add(Term(op, space, read, reduced))
+        outer = domain[:kept]
+        coordinates = tuple(along(dim, size) for dim, size in zip((0, *dims), space, strict=True))
+        return Access(IndexMap(outer, space, coordinates), term)
+
+
+    def concatenation(self, axis: int, pieces: Sequence[Access]) -> Access:
+        """Pieces one after the other along ``axis`` of their domains, which agree elsewhere."""
+        first = pieces[0].index.domain
+        domain = _with(first, axis, sum(piece.index.domain[axis] for piece in pieces))
+        alive = {dim for piece in pieces for dim in piece.index.reads()} | {axis}
+        dims = [dim for dim in range(1, len(first)) if dim in alive]
+        ranks = first[0] if 0 in alive else 1
+        read: list[Access] = []
+        for piece in pieces:
+            shape = piece.index.domain
+            embed = _embedding(shape, (ranks, *(shape[dim] for dim in dims)), (0, *dims))
+            read.append(Access(composed(embed, piece.index), piece.term))
+        space = (ranks, *(domain[dim] for dim in dims))
+        term = self.add(Term(f"cat:{dims.index(axis) + 1}", space, tuple(read)))
+        coordinates = tuple(along(dim, size) for dim, size in zip((0, *dims), space, strict=True))
+        return Access(IndexMap(domain, space, coordinates), term)
+
+    def read(self, index: IndexMap, access: Access) -> Access | None:
+        """An operand read through a further map; a window of a concatenation is one of its pieces.
+
+        None where the chain of maps is not expressible as one.
+        """
+        combined = then(index, access.index)
+        if combined is None:
+            return None
+        term = self[access.term]
+        if not term.op.startswith("cat:"):
+            return Access(combined, access.term)
+        axis = int(term.op.removeprefix("cat:"))
+        low, high = bounds(combined.coordinates[axis])
+        start = 0
+        for piece in term.operands:
+            extent = piece.index.domain[axis]
+            if start <= low and high < start + extent:
+                moved = list(combined.coordinates)
+                moved[axis] = Expr(moved[axis].offset - start, moved[axis].terms)
+                inside = IndexMap(combined.domain, piece.index.domain, tuple(moved))
+                return self.read(inside, piece)
+            start += extent
+        return Access(combined, access.term)
+
+
+def _with(shape: Shape, axis: int, size: int) -> Shape:
+    return (*shape[:axis], size, *shape[axis + 1 :])
+
+
+def _embedding(domain: Shape, inner: Shape, dims: Sequence[int]) -> IndexMap:
+    """From the dimensions that matter to the whole domain: the others are read at 0."""
+    coordinates = [ZERO] * len(domain)
+    for position, dim in enumerate(dims):
+        coordinates[dim] = along(position, inner[position])
+    return IndexMap(inner, domain, tuple(coordinates))
+
+
+def composed(inner: IndexMap, outer: IndexMap) -> IndexMap:
+    """``then`` where it cannot fail: ``inner`` only leaves out or renames whole dimensions."""
+    composition = then(inner, outer)
+    if composition is None:
+        raise AssertionError(f"a renaming of dimensions must compose: {inner} with {outer}")
+    return composition
+
+
+def number_of(terms: Terms, access: Access) -> Fraction | None:
+    """The finite number that an operand is everywhere, if it is one."""
+    op = terms[access.term].op
+    if op == "index":
+        expr = access.index.coordinates[1]
+        return None if expr.terms else Fraction(expr.offset)
+    prefix, _, text = op.partition(":")
+    return Fraction(text) if prefix == "number" and text not in SPECIAL_NUMBERS else None

@@ -1,0 +1,114 @@
+"""A problem as an egglog program: schema, rules, and tables of facts."""
+
+from collections.abc import Iterable
+from importlib.resources import files
+from pathlib import Path
+
+from scalify.normalize.terms import Term, TermId, Terms, number_of
+from scalify.prove.naming import Names
+
+COMMUTATIVE = ("add", "mul", "max", "min", "eq", "ne", "and", "or", "xor")
+
+
+WIDEST = 3
+"""Operations with more operands are joined with nothing: they are equal only as the same term."""
+
+
+def program() -> str:
+    """Schema and rules."""
+    fixed = files("scalify.prove").joinpath("views.egg").read_text(encoding="utf-8")
+    rules = [_counterpart(arity) for arity in range(1, WIDEST + 1)]
+    rules += [_commuted(op) for op in COMMUTATIVE]
+    return "\n".join([fixed, *rules])
+
+
+def _counterpart(arity: int) -> str:
+    """The rule that joins a candidate's operation with the baseline's of the same kind."""
+    places = range(arity)
+    own = " ".join(f"a{i} x{i}" for i in places)
+    other = " ".join(f"p{i} u{i}" for i in places)
+    views = " ".join(f"(view x{i} u{i} l{i})" for i in places)
+    names = " ".join(f"(= ix{i} (name x{i})) (= iu{i} (name u{i}))" for i in places)
+    asked = " ".join(
+        f"(py-from-string a{i}) (py-from-string l{i}) (py-from-string p{i})" for i in places
+    )
+    noted = " ".join(
+        f"(py-from-string a{i}) (py-from-int ix{i}) (py-from-string l{i})"
+        f" (py-from-string p{i}) (py-from-int iu{i})"
+        for i in places
+    )
+    return f"""
+(rule ((cand c) (= c (Op{arity} op k {own})) {views}
+       (base d) (= d (Op{arity} op k2 {other}))
+       (= v (py-to-string (py-call (do-counterpart) (py-from-string op) (py-from-int k) (py-from-int k2) {asked})))
+       (!= v "")
+       (= note (do-note)) (= ic (name c)) (= id (name d)) {names})
+      ((view c d v)
+       (let noted (py-call note (py-from-string "counterpart") (py-from-int ic) (py-from-int id) (py-from-string v)
+          (py-from-string op) (py-from-int k) (py-from-int k2) {noted})))
+      :ruleset views :name "counterpart{arity}")"""
+
+
+def _commuted(op: str) -> str:
+    return (
+        f'(rule ((cand c) (= c (Op2 "{op}" k a x b y))) ((union c (Op2 "{op}" k b y a x)))'
+        f' :ruleset views :name "commuted-{op}")'
+    )
+
+
+class Tables:
+    """Rows for egglog's ``input``, one file a relation."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, dict[str, None]] = {}
+
+    def row(self, relation: str, *cells: object) -> None:
+        """One fact."""
+        self._rows.setdefault(relation, {})["\t".join(str(cell) for cell in cells)] = None
+
+    def write(self, folder: Path) -> str:
+        """Write all tables; the program that reads them."""
+        for relation, rows in self._rows.items():
+            (folder / f"{relation}.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+        return "\n".join(f'(input {relation} "{folder / relation}.tsv")' for relation in self._rows)
+
+
+def encode(terms: Terms, used: Iterable[TermId], baseline: frozenset[TermId], names: Names) -> Tables:
+    """The terms of a problem as facts: what they are, on which side, and the views known from the start."""
+    tables = Tables()
+    for number in used:
+        term = terms[number]
+        is_baseline = number in baseline
+        tables.row("side", number, 0 if is_baseline else 1)
+        if is_baseline:
+            tables.row("seen", number, number, names.of_same(term.space))
+        if term.op.startswith("over_ranks:"):
+            tables.row("combines", names.of_op(term.op))
+        if term.op.startswith("cat:"):
+            _pieces(tables, number, term, names)
+        elif 1 <= len(term.operands) <= WIDEST:
+            _operation(tables, number, terms, names)
+        else:
+            tables.row("term0", number)
+    return tables
+
+
+def _operation(tables: Tables, number: TermId, terms: Terms, names: Names) -> None:
+    term = terms[number]
+    cells: list[object] = []
+    for access in term.operands:
+        name = names.of_map(access.index)
+        cells += (name, access.term)
+        value = number_of(terms, access)
+        if value is not None:
+            tables.row("factor0", access.term, name, value)
+    tables.row(f"term{len(term.operands)}", number, names.of_op(term.op), term.reduced, *cells)
+
+
+def _pieces(tables: Tables, number: TermId, term: Term, names: Names) -> None:
+    tables.row("term0", number)
+    axis = int(term.op.removeprefix("cat:"))
+    start = 0
+    for access in term.operands:
+        tables.row("piece0", number, axis, start, names.of_map(access.index), access.term)
+        start += access.index.domain[axis]

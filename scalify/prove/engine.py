@@ -1,0 +1,222 @@
+"""One egglog engine on one problem: load, saturate in slices, say what was reached and why it stopped.
+
+In: terms of both sides, which of them are asked to correspond, and a budget. Out: every view that was
+derived, each with its rule and premises, in an order in which premises come first.
+
+The engine calls back into Python for index maps. It finds the functions by name in this module, so one
+engine runs at a time in a process (egglog binds an engine to its thread anyway).
+"""
+
+from ast import literal_eval
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple
+
+from scalify.layout.views import View
+from scalify.normalize.terms import TermId, Terms
+from scalify.prove.encoding import Tables, encode, program
+from scalify.prove.naming import Names
+from scalify.prove.rules.counterpart import Reading, counterpart
+from scalify.prove.rules.pieces import assembled, piece, united
+from scalify.prove.rules.ranks import over_ranks
+from scalify.prove.rules.scales import scaled, unscaled
+
+if TYPE_CHECKING:
+    from egglog.bindings import EGraph
+
+
+class StopReason(Enum):
+    """Why an engine stopped."""
+
+    REACHED = "every goal reached"
+    SATURATED = "nothing more follows"
+    FACTS = "the budget of facts is spent"
+    TIME = "the budget of time is spent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """What one engine may spend. Slices are short: nothing can be stopped within one."""
+
+    facts: int = 200_000
+    duration_s: float = 60.0
+
+
+class Derivation(NamedTuple):
+    """``candidate`` is a view of ``baseline``, by ``rule`` from ``premises`` (as the rule's note says)."""
+
+    rule: str
+    candidate: TermId
+    baseline: TermId
+    view: str
+    premises: tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saturation:
+    """What an engine found."""
+
+    derivations: tuple[Derivation, ...]
+    reached: Mapping[int, tuple[str, ...]]
+    stop_reason: StopReason
+    names: Names
+
+
+@dataclass
+class _Session:
+    names: Names
+    terms: Terms
+    derivations: list[Derivation] = field(default_factory=list)
+    reached: dict[int, dict[str, None]] = field(default_factory=dict)
+    answers: dict[tuple[object, ...], str] = field(default_factory=dict)
+
+
+_session: list[_Session] = []
+
+
+def saturate(
+    terms: Terms,
+    used: Iterable[TermId],
+    baseline: frozenset[TermId],
+    goals: Sequence[tuple[TermId, TermId]],
+    budget: Budget,
+) -> Saturation:
+    """Derive views until every goal (candidate, baseline) has one, nothing follows, or the budget is spent."""
+    from egglog.bindings import EGraph
+
+    names = Names()
+    tables = encode(terms, used, baseline, names)
+    for number, (candidate, target) in enumerate(goals):
+        tables.row("goal0", number, candidate, target)
+    session = _Session(names, terms)
+    _session.append(session)
+    try:
+        graph = EGraph()
+        _load(graph, tables)
+        reason = _run(graph, session, len(goals), budget)
+    finally:
+        _session.remove(session)
+    return Saturation(
+        derivations=tuple(session.derivations),
+        reached={goal: tuple(views) for goal, views in session.reached.items()},
+        stop_reason=reason,
+        names=names,
+    )
+
+
+def _load(graph: "EGraph", tables: Tables) -> None:
+    _do(graph, program())
+    with TemporaryDirectory(prefix="scalify-") as folder:
+        _do(graph, tables.write(Path(folder)))
+    for name in CALLBACKS:
+        code = f"__import__('{__name__}', fromlist=['x']).CALLBACKS['{name}']"
+        _do(graph, f'(set (do-{name}) (py-eval "{code}" (py-dict) (py-dict)))')
+    _do(graph, "(run-schedule (saturate (run load)))")
+
+
+def _do(graph: "EGraph", text: str) -> None:
+    graph.run_program(*graph.parse_program(text))
+
+
+def _run(graph: "EGraph", session: _Session, goals: int, budget: Budget) -> StopReason:
+    start_s = monotonic()
+    known = -1
+    while True:
+        _do(graph, "(run-schedule (repeat 4 (run views)))")
+        if len(session.reached) == goals:
+            return StopReason.REACHED
+        if len(session.derivations) == known:
+            return StopReason.SATURATED
+        known = len(session.derivations)
+        if known > budget.facts:
+            return StopReason.FACTS
+        if monotonic() - start_s > budget.duration_s:
+            return StopReason.TIME
+
+
+def _memo(key: tuple[object, ...], compute: Callable[[_Session], View | None]) -> str:
+    session = _session[-1]
+    answer = session.answers.get(key)
+    if answer is None:
+        answer = session.names.of_view(compute(session))
+        session.answers[key] = answer
+    return answer
+
+
+def _counterpart(op: str, reduced: int, given_reduced: int, *cells: str) -> str:
+    def compute(session: _Session) -> View | None:
+        maps, views = session.names.maps, session.names.views
+        readings = [Reading(maps[a], views[v]) for a, v in zip(cells[::3], cells[1::3], strict=True)]
+        given = [maps[name] for name in cells[2::3]]
+        return counterpart(session.names.ops[op], readings, reduced, given, given_reduced)
+
+    return _memo(("counterpart", op, reduced, given_reduced, *cells), compute)
+
+
+def _reading(session: _Session, access: str, view: str) -> Reading:
+    return Reading(session.names.maps[access], session.names.views[view])
+
+
+def _over_ranks(op: str, access: str, view: str) -> str:
+    def compute(session: _Session) -> View | None:
+        _, kind, digits = session.names.ops[op].split(":")
+        return over_ranks(kind, literal_eval(digits), _reading(session, access, view))
+
+    return _memo(("over-ranks", op, access, view), compute)
+
+
+def _scaled(access: str, view: str, factor: str) -> str:
+    return _memo(
+        ("scaled", access, view, factor), lambda s: scaled(_reading(s, access, view), Fraction(factor))
+    )
+
+
+def _unscaled(view: str, given: str, factor: str) -> str:
+    return _memo(
+        ("unscaled", view, given, factor),
+        lambda s: unscaled(s.names.views[view], s.names.maps[given], Fraction(factor)),
+    )
+
+
+def _piece(term: int, axis: int, start: int, access: str, view: str) -> str:
+    return _memo(
+        ("piece", term, axis, start, access, view),
+        lambda s: piece(_reading(s, access, view), s.terms[TermId(term)].space, axis, start),
+    )
+
+
+def _assembled(term: int, axis: int, start: int, view: str, given: str) -> str:
+    return _memo(
+        ("assembled", term, axis, start, view, given),
+        lambda s: assembled(s.names.views[view], s.names.maps[given], s.terms[TermId(term)].space, axis, start),
+    )
+
+
+def _united(first: str, second: str) -> str:
+    return _memo(("united", first, second), lambda s: united(s.names.views[first], s.names.views[second]))
+
+
+def _note(rule: str, candidate: int, baseline: int, view: str, *premises: object) -> None:
+    _session[-1].derivations.append(Derivation(rule, TermId(candidate), TermId(baseline), view, premises))
+
+
+def _reach(goal: int, view: str) -> None:
+    _session[-1].reached.setdefault(goal, {})[view] = None
+
+
+CALLBACKS = {
+    "counterpart": _counterpart,
+    "over-ranks": _over_ranks,
+    "scaled": _scaled,
+    "unscaled": _unscaled,
+    "piece": _piece,
+    "assembled": _assembled,
+    "united": _united,
+    "note": _note,
+    "reach": _reach,
+}
