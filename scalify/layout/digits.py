@@ -81,9 +81,7 @@ def divided(expr: Expr, divisor: int) -> Expr | None:
         return expr
     if expr.offset % divisor or any(term.factor % divisor for term in expr.terms):
         return None
-    return Expr(
-        expr.offset // divisor, tuple(t._replace(factor=t.factor // divisor) for t in expr.terms)
-    )
+    return Expr(expr.offset // divisor, tuple(t._replace(factor=t.factor // divisor) for t in expr.terms))
 
 
 def split(expr: Expr, width: int) -> tuple[Expr, Expr] | None:
@@ -92,7 +90,7 @@ def split(expr: Expr, width: int) -> tuple[Expr, Expr] | None:
     A digit that lies across the boundary is cut in two where its radix allows it.
     """
     low, high = bounds(expr)
-    if 0 <= low and high < width:
+    if low >= 0 and high < width:
         return ZERO, expr
     above: list[Term] = []
     below: list[Term] = []

@@ -163,7 +163,9 @@ def _read_digits(expr: Expr, value: Expr, found: dict[tuple[int, int, int], Expr
             if parts is None:
                 return False
             value_of_digit = parts[1]
-            rest = Expr(parts[0].offset * ratio, tuple(t._replace(factor=t.factor * ratio) for t in parts[0].terms))
+            rest = Expr(
+                parts[0].offset * ratio, tuple(t._replace(factor=t.factor * ratio) for t in parts[0].terms)
+            )
         else:
             value_of_digit = rest
         low, high = bounds(value_of_digit)

@@ -129,9 +129,7 @@ def _per_head(low: Lowering, x: Access, heads: int) -> Access:
         return x
     domain = (*shape[:dim], heads, *shape[dim + 1 :])
     coordinates = [along(d, size) for d, size in enumerate(shape)]
-    coordinates[dim] = (
-        Expr(0, (Term(dim, group, shape[dim], 1),)) if shape[dim] > 1 else Expr(0, ())
-    )
+    coordinates[dim] = Expr(0, (Term(dim, group, shape[dim], 1),)) if shape[dim] > 1 else Expr(0, ())
     read = low.terms.read(IndexMap(domain, shape, tuple(coordinates)), x)
     if read is None:
         raise AssertionError("repeating heads always composes")

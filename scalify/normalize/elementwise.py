@@ -152,7 +152,7 @@ def _index_sum(low: Lowering, one: Access, other: Access) -> Access | None:
     if any(t.dim in {d for d, _, _ in keys} and (t.dim, t.stride, t.size) not in keys for t in right.terms):
         return None
     expr = summed(left.offset + right.offset, [*left.terms, *right.terms])
-    return low.terms.index(pair, expr) if 0 <= bounds(expr)[0] and bounds(expr)[1] < INDEX_EXTENT else None
+    return low.terms.index(pair, expr) if bounds(expr)[0] >= 0 and bounds(expr)[1] < INDEX_EXTENT else None
 
 
 def _unary(op: str) -> Lower:
@@ -212,5 +212,3 @@ ELEMENTWISE: Mapping[str, Lower] = {
     "where": lambda low, node, operands: low.point("where", *operands),
     "clamp": lambda low, node, operands: low.point("max", low.point("min", operands[1], operands[2]), operands[0]),
 }  # fmt: skip
-
-

@@ -83,9 +83,7 @@ def _content(low: Lowering, digest: str, domain: tuple[int, ...]) -> Access:
     return Access(IndexMap(domain, shape, coordinates), leaf.term)
 
 
-def _by_rank(
-    low: Lowering, node: Node, data: tuple[float | RankInt, ...], domain: tuple[int, ...]
-) -> Access:
+def _by_rank(low: Lowering, node: Node, data: tuple[float | RankInt, ...], domain: tuple[int, ...]) -> Access:
     if len(data) != 1:
         return low.unknown(node, ())
     expr = low.affine(cast(RankInt, data[0]))

@@ -121,7 +121,17 @@ REDUCTION: Mapping[str, Lower] = {
     "reduce": reduce,
     "cumsum": cumulative_sum,
     **dict.fromkeys(
-        ("argmax", "argmin", "cumprod", "sort", "argsort", "topk_values", "topk_indices", "take_along", "scatter"),
+        (
+            "argmax",
+            "argmin",
+            "cumprod",
+            "sort",
+            "argsort",
+            "topk_values",
+            "topk_indices",
+            "take_along",
+            "scatter",
+        ),
         along_axis,
     ),
 }

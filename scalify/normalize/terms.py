@@ -13,7 +13,7 @@ not part of it: they are folded.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple, NewType
+from typing import NewType
 
 from scalify.layout.digits import ZERO, Expr, bounds
 from scalify.layout.maps import IndexMap, Shape, along, then
@@ -27,7 +27,8 @@ INDEX_EXTENT = 2**62
 SPECIAL_NUMBERS = ("inf", "-inf", "nan")
 
 
-class Access(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Access:
     """A term read through a map: ``index.codomain`` is the term's space."""
 
     index: IndexMap
@@ -115,7 +116,6 @@ class Terms:
         outer = domain[:kept]
         coordinates = tuple(along(dim, size) for dim, size in zip((0, *dims), space, strict=True))
         return Access(IndexMap(outer, space, coordinates), term)
-
 
     def concatenation(self, axis: int, pieces: Sequence[Access]) -> Access:
         """Pieces one after the other along ``axis`` of their domains, which agree elsewhere."""

@@ -29,9 +29,7 @@ def _counterpart(arity: int) -> str:
     other = " ".join(f"p{i} u{i}" for i in places)
     views = " ".join(f"(view x{i} u{i} l{i})" for i in places)
     names = " ".join(f"(= ix{i} (name x{i})) (= iu{i} (name u{i}))" for i in places)
-    asked = " ".join(
-        f"(py-from-string a{i}) (py-from-string l{i}) (py-from-string p{i})" for i in places
-    )
+    asked = " ".join(f"(py-from-string a{i}) (py-from-string l{i}) (py-from-string p{i})" for i in places)
     noted = " ".join(
         f"(py-from-string a{i}) (py-from-int ix{i}) (py-from-string l{i})"
         f" (py-from-string p{i}) (py-from-int iu{i})"

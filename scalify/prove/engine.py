@@ -57,12 +57,16 @@ class Derivation(NamedTuple):
     premises: tuple[object, ...]
 
 
+Accepts = Callable[[int, View], str | None]
+"""Whether a view reaches a goal, by the goal's number: what it shows, in words, or None."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saturation:
-    """What an engine found."""
+    """What an engine found. ``reached`` says of each goal that was reached what was shown of it."""
 
     derivations: tuple[Derivation, ...]
-    reached: Mapping[int, tuple[str, ...]]
+    reached: Mapping[int, str]
     stop_reason: StopReason
     names: Names
 
@@ -71,8 +75,9 @@ class Saturation:
 class _Session:
     names: Names
     terms: Terms
+    accepts: Accepts
     derivations: list[Derivation] = field(default_factory=list)
-    reached: dict[int, dict[str, None]] = field(default_factory=dict)
+    reached: dict[int, str] = field(default_factory=dict)
     answers: dict[tuple[object, ...], str] = field(default_factory=dict)
 
 
@@ -84,6 +89,7 @@ def saturate(
     used: Iterable[TermId],
     baseline: frozenset[TermId],
     goals: Sequence[tuple[TermId, TermId]],
+    accepts: Accepts,
     budget: Budget,
 ) -> Saturation:
     """Derive views until every goal (candidate, baseline) has one, nothing follows, or the budget is spent."""
@@ -93,7 +99,7 @@ def saturate(
     tables = encode(terms, used, baseline, names)
     for number, (candidate, target) in enumerate(goals):
         tables.row("goal0", number, candidate, target)
-    session = _Session(names, terms)
+    session = _Session(names, terms, accepts)
     _session.append(session)
     try:
         graph = EGraph()
@@ -103,7 +109,7 @@ def saturate(
         _session.remove(session)
     return Saturation(
         derivations=tuple(session.derivations),
-        reached={goal: tuple(views) for goal, views in session.reached.items()},
+        reached=dict(session.reached),
         stop_reason=reason,
         names=names,
     )
@@ -193,7 +199,9 @@ def _piece(term: int, axis: int, start: int, access: str, view: str) -> str:
 def _assembled(term: int, axis: int, start: int, view: str, given: str) -> str:
     return _memo(
         ("assembled", term, axis, start, view, given),
-        lambda s: assembled(s.names.views[view], s.names.maps[given], s.terms[TermId(term)].space, axis, start),
+        lambda s: assembled(
+            s.names.views[view], s.names.maps[given], s.terms[TermId(term)].space, axis, start
+        ),
     )
 
 
@@ -206,7 +214,10 @@ def _note(rule: str, candidate: int, baseline: int, view: str, *premises: object
 
 
 def _reach(goal: int, view: str) -> None:
-    _session[-1].reached.setdefault(goal, {})[view] = None
+    session = _session[-1]
+    shown = session.accepts(goal, session.names.views[view])
+    if shown is not None:
+        session.reached.setdefault(goal, shown)
 
 
 CALLBACKS = {

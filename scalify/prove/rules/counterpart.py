@@ -162,9 +162,7 @@ def _block(view: View, made: int, reduced: int, given_reduced: int) -> View | No
     return _without_last(view, reduced, given_reduced, view.index.coordinates)
 
 
-def _without_last(
-    view: View, reduced: int, given_reduced: int, coordinates: tuple[Expr, ...]
-) -> View:
+def _without_last(view: View, reduced: int, given_reduced: int, coordinates: tuple[Expr, ...]) -> View:
     kept = len(view.shape) - reduced
     given_kept = len(view.index.codomain) - given_reduced
     index = IndexMap(view.index.domain[:kept], view.index.codomain[:given_kept], coordinates[:given_kept])

@@ -38,7 +38,9 @@ def united(first: View, second: View) -> View | None:
     """Two views of neighbouring windows as one, if one map explains both."""
     if first.scale != second.scale or first.partial != second.partial or first.shape != second.shape:
         return None
-    apart = [dim for dim, pair in enumerate(zip(first.window, second.window, strict=True)) if pair[0] != pair[1]]
+    apart = [
+        dim for dim, pair in enumerate(zip(first.window, second.window, strict=True)) if pair[0] != pair[1]
+    ]
     if len(apart) != 1:
         return None
     (dim,) = apart
