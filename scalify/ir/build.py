@@ -11,7 +11,7 @@ that made them, so that a test can say which of its own lines a verdict should b
 """
 
 import inspect
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
 
@@ -42,9 +42,12 @@ class GraphBuilder:
         site: Site | None = None,
         stack: tuple[Site, ...] = (),
         scope: str | None = None,
-        **attrs: Attr,
+        attrs: Mapping[str, Attr] = MappingProxyType({}),
+        **more_attrs: Attr,
     ) -> NodeId:
         """Add one node. Attributes that are not given have the op's defaults.
+
+        They are given by name, or as a mapping in ``attrs``, or both.
 
         ``shape`` is needed where it does not follow from the operands (reshape, broadcast, iota, ...),
         ``dtype`` for a cast, a leaf, or to declare another promotion than ours.
@@ -52,13 +55,14 @@ class GraphBuilder:
         node_id = NodeId(id) if id else self._free_id(op)
         if node_id in self._nodes:
             raise mistake(f"there is a node {node_id!r} already")
-        attrs = {**_defaults(op, attrs), **attrs}
+        given = {**attrs, **more_attrs}
+        whole = {**_defaults(op, given), **given}
         self._nodes[node_id] = Node(
             id=node_id,
             op=op,
             operands=operands,
-            attrs=MappingProxyType(attrs),
-            type=self._type(op, operands, attrs, dtype, shape),
+            attrs=MappingProxyType(whole),
+            type=self._type(op, operands, whole, dtype, shape),
             site=site or _caller(),
             stack=stack,
             scope=self._scope if scope is None else scope,
@@ -80,7 +84,7 @@ class GraphBuilder:
         place: dict[str, Attr] = {} if position is None else {"position": position}
         free = None if NodeId(name) in self._nodes else name
         attrs: dict[str, Attr] = {"name": name, "role": role, **place}
-        return self.add("input", dtype=dtype, shape=shape, id=free, site=site, stack=(), scope=scope, **attrs)
+        return self.add("input", dtype=dtype, shape=shape, id=free, site=site, scope=scope, attrs=attrs)
 
     def constant(
         self, data: float | RankInt | tuple[float | RankInt, ...], dtype: DType, shape: tuple[int, ...] = ()

@@ -15,10 +15,11 @@ _HELD: dict[DKind, type[np.generic]] = {
     "bool": np.bool_,
     "complex": np.complex128,
 }
-# Bits of fraction, least exponent of a normal number, greatest finite number, what lies beyond it.
+# Bits of fraction, least exponent of a normal number, greatest finite number, what lies beyond it:
+# f8e4m3 has no infinity and saturates, as PyTorch does.
 _NARROW: dict[DType, tuple[int, int, float, float]] = {
     "bf16": (7, -126, (2 - 2.0**-7) * 2.0**127, np.inf),
-    "f8e4m3": (3, -6, 448.0, np.nan),
+    "f8e4m3": (3, -6, 448.0, 448.0),
     "f8e5m2": (2, -14, 57344.0, np.inf),
 }
 _NATIVE: dict[DType, type[np.generic]] = {"f32": np.float32, "f16": np.float16, "c64": np.complex64}
@@ -59,5 +60,4 @@ def _narrowed(value: Array, fraction: int, least: int, greatest: float, beyond: 
     _, exponent = np.frexp(value)
     unit = np.ldexp(1.0, np.maximum(exponent - 1, least) - fraction)
     result = np.rint(value / unit) * unit
-    result = np.where(np.abs(result) > greatest, np.copysign(beyond, value), result)
-    return np.where(np.isfinite(value), result, value if np.isinf(beyond) else np.nan)
+    return np.where(np.abs(result) > greatest, np.copysign(beyond, value), result)
