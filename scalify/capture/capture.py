@@ -1,0 +1,141 @@
+"""Write the graph of the user's own model to a file.
+
+``target`` names a build function. On one device it takes nothing, on a mesh ``(rank, groups)``, groups by
+axis name; it returns ``(module_or_function, args)`` or ``(module_or_function, args, kwargs)``. Modules and
+inputs on the meta device will do: no weight is looked at. On a mesh every rank is captured in turn in this
+process, behind PyTorch's fake process group, and the ranks are merged into one graph, which fails where
+they differ in more than where their shards start.
+
+What is written: on one device, and with ``per_rank``, an archive of torch.export (without weights) that
+torch.export.load reads too; else a graph as text.
+"""
+
+import json
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from torch.export import ExportedProgram
+
+from scalify.capture.exported import export, program_of
+from scalify.capture.fake_ranks import Membership, as_rank
+from scalify.capture.target import Build, Built, built, is_distributed_tensor, load_build
+from scalify.capture.traced import traced
+from scalify.errors import CaptureFailed, InvalidGraph
+from scalify.ir.graph import Graph
+from scalify.ir.mesh import SINGLE, Mesh
+from scalify.ir.text import save
+from scalify.load.ranks import merge
+from scalify.load.torch_export.beside import MEMBER, Beside, as_json
+from scalify.load.torch_export.program import Program
+from scalify.load.torch_export.translate import translate
+
+Progress = Callable[[int, int], None]
+
+
+def capture(
+    target: str,
+    output: Path,
+    *,
+    mesh: Mesh = SINGLE,
+    per_rank: bool = False,
+    progress: Progress | None = None,
+) -> tuple[Path, ...]:
+    """Capture a build function's program; the files that were written."""
+    build = load_build(target)
+    name = target.rpartition(":")[2]
+    if mesh.size == 1:
+        return (_write_single(build, output, name),)
+    if per_rank:
+        return _write_ranks(build, output, name, mesh, progress)
+    graph = captured(build, name=name, mesh=mesh, progress=progress)
+    save(graph, output)
+    return (output,)
+
+
+def captured(build: Build, *, name: str, mesh: Mesh = SINGLE, progress: Progress | None = None) -> Graph:
+    """The graph of what a build function returns, for all ranks of the mesh at once."""
+    if mesh.size == 1:
+        return translate(_program(built(build()), name, None))
+    programs: dict[int, Program] = {}
+    graphs: dict[int, Graph] = {}
+    for rank in range(mesh.size):
+        with as_rank(mesh, rank) as membership:
+            program = _program(built(build(rank, membership.groups)), name, membership)
+        same = next((other for other, known in programs.items() if known == program), None)
+        graphs[rank] = translate(program) if same is None else graphs[same]
+        if same is None:
+            programs[rank] = program
+        if progress is not None:
+            progress(rank + 1, mesh.size)
+    try:
+        return merge(graphs, mesh)
+    except InvalidGraph as error:
+        raise CaptureFailed(
+            str(error), hint="capture with --per-rank to have each rank's own graph in a file"
+        ) from error
+
+
+def _program(module: Built, name: str, membership: Membership | None) -> Program:
+    mesh = SINGLE if membership is None else membership.mesh
+    if _is_sharded(module):
+        return traced(
+            module, name=name, mesh=mesh, groups=None if membership is None else membership.partitions
+        )
+    exported = export(module)
+    return program_of(exported, name=name, mesh=mesh, groups=membership.partitions() if membership else {})
+
+
+def _is_sharded(module: Built) -> bool:
+    leaves = [*module.module.parameters(), *module.module.buffers(), *module.args, *module.kwargs.values()]
+    return any(is_distributed_tensor(leaf) for leaf in leaves)
+
+
+def _write_single(build: Build, output: Path, name: str) -> Path:
+    module = built(build())
+    if _is_sharded(module):
+        raise CaptureFailed("the module holds DTensors but there is no mesh", hint="say --mesh tp=4")
+    _write(export(module), output, Beside(name=name))
+    return output
+
+
+def _write_ranks(
+    build: Build, output: Path, name: str, mesh: Mesh, progress: Progress | None
+) -> tuple[Path, ...]:
+    paths: list[Path] = []
+    for rank in range(mesh.size):
+        path = output.with_name(f"{output.stem}.rank{rank}{output.suffix}")
+        with as_rank(mesh, rank) as membership:
+            module = built(build(rank, membership.groups))
+            if _is_sharded(module):
+                raise CaptureFailed(
+                    "a module of DTensors has no archive per rank", hint="capture it without --per-rank"
+                )
+            exported = export(module)
+            _write(exported, path, Beside(mesh=mesh, rank=rank, groups=membership.partitions(), name=name))
+        paths.append(path)
+        if progress is not None:
+            progress(rank + 1, mesh.size)
+    return tuple(paths)
+
+
+def _write(exported: ExportedProgram, path: Path, beside: Beside) -> None:
+    """To a temporary name first: a capture that dies leaves no half file."""
+    partial = path.with_name(path.name + ".partial.pt2")
+    with _weightless(exported):
+        extra = {MEMBER.removeprefix("extra/"): json.dumps(as_json(beside))}
+        torch.export.save(exported, partial, extra_files=extra)
+    partial.replace(path)
+
+
+@contextmanager
+def _weightless(exported: ExportedProgram) -> Generator[None]:
+    """Parameters and persistent buffers as their descriptions only: a proof looks at none of them."""
+    kept = dict(exported.state_dict)
+    for label, tensor in kept.items():
+        exported.state_dict[label] = tensor.to("meta")
+    try:
+        yield
+    finally:
+        exported.state_dict.update(kept)

@@ -1,0 +1,90 @@
+"""Losses: cross entropy kept whole, others written out."""
+
+from math import prod
+from types import MappingProxyType
+
+from scalify.ir.graph import Attr
+from scalify.load.torch_export.emit import Wire
+from scalify.load.torch_export.operation import Meanings, Operation, Outcome, Unmodelled
+from scalify.load.torch_export.scalars import kind
+
+_REDUCTIONS = ("none", "mean", "sum")
+
+
+def _reduction(op: Operation) -> str:
+    number = op.integer("reduction", 1)
+    if not 0 <= number < len(_REDUCTIONS):
+        raise Unmodelled(f"reduction number {number}")
+    return _REDUCTIONS[number]
+
+
+def _cross_entropy(op: Operation) -> Wire:
+    """[N, C] and [N], [C] and [], and [N, C, d1, ...] with the classes moved last."""
+    if op.has("weight") or op.number("label_smoothing", 0.0) != 0:
+        raise Unmodelled("cross entropy with weights or smoothing")
+    logits, target = op.tensor("self"), op.tensor("target")
+    if kind(target.dtype) != "int":
+        raise Unmodelled("cross entropy with probabilities")
+    rank = len(logits.shape)
+    if rank == 1:
+        logits = op.emit.reshape(logits, (1, *logits.shape))
+    elif rank > 2:
+        logits = op.emit.transpose(logits, [0, *range(2, rank), 1])
+        logits = op.emit.reshape(logits, (prod(logits.shape[:-1]), logits.shape[-1]))
+    attrs: dict[str, Attr] = {"ignore_index": op.integer("ignore_index", -100), "reduction": _reduction(op)}
+    made = op.emit.elementwise(
+        "cross_entropy", logits, op.emit.flat(target), dtype=op.result.dtype, attrs=attrs
+    )
+    return op.emit.reshape(made, op.result.shape)
+
+
+def _nll_loss(op: Operation) -> Wire:
+    """Minus the entry of the target's column; rows whose target is ignored count nothing."""
+    if op.has("weight"):
+        raise Unmodelled("a loss with weights")
+    log_probs, target = op.tensor("self"), op.tensor("target")
+    if len(log_probs.shape) != 2:
+        raise Unmodelled("a loss of more than rows")
+    column = op.emit.reshape(target, (*target.shape, 1))
+    ignored = op.emit.elementwise(
+        "eq", column, op.emit.constant(target.dtype, op.integer("ignore_index", -100)), dtype="bool"
+    )
+    safe = op.emit.elementwise(
+        "where", ignored, op.emit.constant(target.dtype, 0), column, dtype=target.dtype
+    )
+    picked = op.emit.emit("take_along", log_probs, safe, attrs={"axis": 1})
+    dtype = log_probs.dtype
+    loss = op.emit.elementwise("neg", picked, dtype=dtype)
+    loss = op.emit.elementwise("where", ignored, op.emit.constant(dtype, 0), loss, dtype=dtype)
+    rows = op.emit.reshape(loss, target.shape)
+    if _reduction(op) == "none":
+        return rows
+    total = op.emit.reduce("sum", rows, (0,), False, dtype)
+    if _reduction(op) == "sum":
+        return total
+    kept = op.emit.cast(
+        op.emit.elementwise("not", op.emit.reshape(ignored, target.shape), dtype="bool"), dtype
+    )
+    return op.emit.elementwise("div", total, op.emit.reduce("sum", kept, (0,), False, dtype), dtype=dtype)
+
+
+def _nll_forward(op: Operation) -> Outcome:
+    return _nll_loss(op), None
+
+
+def _mse(op: Operation) -> Wire:
+    dtype = op.result.dtype
+    distance = op.emit.elementwise("sub", op.tensor("self"), op.tensor("target"), dtype=dtype)
+    squares = op.emit.elementwise("mul", distance, distance, dtype=dtype)
+    if _reduction(op) == "none":
+        return squares
+    return op.emit.reduce(_reduction(op), squares, range(len(squares.shape)), False, dtype)
+
+
+LOSS: Meanings = MappingProxyType({
+    "aten.cross_entropy_loss": _cross_entropy,
+    "aten.nll_loss": _nll_loss,
+    "aten.nll_loss_nd": _nll_loss,
+    "aten.nll_loss_forward": _nll_forward,
+    "aten.mse_loss": _mse,
+})  # fmt: skip

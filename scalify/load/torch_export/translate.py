@@ -1,0 +1,236 @@
+"""A ``Program`` as a graph: every call looked up in the table of meanings, in order.
+
+In: a Program. Out: a Graph that computes what it does. A call without a meaning is one ``opaque`` node
+per result and, unless it is one of PyTorch's own pure operators, may have written to what it was given.
+Nodes that no output depends on are left out; inputs stay.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from scalify.errors import InvalidGraph
+from scalify.ir.graph import Attr, Graph, Node, NodeId, Output, TensorType
+from scalify.load.torch_export.aliasing import IGNORED, INLINED, is_pure, shares
+from scalify.load.torch_export.bodies import prefixed
+from scalify.load.torch_export.canonical import text_of
+from scalify.load.torch_export.emit import Emitter, Wire
+from scalify.load.torch_export.fields import damaged
+from scalify.load.torch_export.meaning import MEANINGS
+from scalify.load.torch_export.memory import Memory
+from scalify.load.torch_export.operation import Meaning, Operation, Outcome, Unmodelled
+from scalify.load.torch_export.program import Argument, Body, Call, Parameter, Program, Ref
+
+
+def translate(program: Program) -> Graph:
+    """The graph of a program."""
+    return _Translation(program).graph()
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """An operator's name taken apart: ``aten.add_.Tensor`` writes to its first argument."""
+
+    base: str
+    overload: str
+    in_place: bool
+
+
+def _target(name: str) -> _Target:
+    namespace, _, rest = name.partition(".")
+    operator, _, overload = rest.partition(".")
+    in_place = operator.endswith("_") and not operator.endswith("__")
+    return _Target(f"{namespace}.{operator[:-1] if in_place else operator}", overload, in_place)
+
+
+class _Translation:
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._emit = Emitter(program.mesh)
+        self._memory = Memory(self._emit, tracked=not all(_only_reads(call) for call in program.calls))
+        self._outputs: list[Output] = []
+
+    def graph(self) -> Graph:
+        for position, parameter in enumerate(self._program.parameters):
+            self._take(parameter, position)
+        for call in self._program.calls:
+            self._call(call)
+        self._give()
+        return Graph(
+            name=self._program.name,
+            nodes=live(tuple(self._emit.nodes.values()), tuple(output.value for output in self._outputs)),
+            outputs=tuple(self._outputs),
+            mesh=self._program.mesh,
+        )
+
+    def _take(self, parameter: Parameter, position: int) -> None:
+        self._emit.at(parameter.name)
+        op = "input"
+        attrs: Mapping[str, Attr] = {"name": parameter.label, "role": parameter.role, "position": position}
+        if parameter.data is not None:
+            op, attrs = "constant", {"data": parameter.data}
+        elif parameter.digest is not None:
+            op, attrs = "constant", {"digest": parameter.digest}
+        self._memory.new(parameter.name, self._emit.emit(op, declared=parameter.type, attrs=attrs))
+
+    def _give(self) -> None:
+        """Results in order, then what was written to memory that came from outside."""
+        updated: set[str] = set()
+        for number, result in enumerate(self._program.results):
+            if not isinstance(result.value, Ref):
+                continue
+            wire = self._memory.read(result.value.name)
+            name = f"output_{number}" if result.updates is None else result.updates
+            self._outputs.append(Output(name=name, value=wire.id, alias=result.updates))
+            updated.add(result.updates or "")
+        for parameter in self._program.parameters:
+            if self._memory.changed(parameter.name) and parameter.label not in updated:
+                wire = self._memory.read(parameter.name)
+                self._outputs.append(Output(name=parameter.label, value=wire.id, alias=parameter.label))
+
+    def _call(self, call: Call) -> None:
+        if call.target in IGNORED:
+            return
+        self._emit.at(call.name, call.stack, call.scope)
+        if call.target in INLINED:
+            self._inline(call)
+            return
+        target = _target(call.target)
+        meaning = MEANINGS.get(f"{target.base}.{target.overload}") or MEANINGS.get(target.base)
+        wires = self._meant(call, target, meaning) if meaning else None
+        if wires is None:
+            self._opaque(call, target)
+        elif target.in_place:
+            self._write(call, wires)
+        else:
+            self._bind(call, target, wires)
+
+    def _meant(self, call: Call, target: _Target, meaning: Meaning) -> Sequence[Wire | None] | None:
+        """What the table says, or None where it has no meaning for this use."""
+        operation = Operation(
+            call=call,
+            overload=target.overload,
+            emit=self._emit,
+            program=self._program,
+            read=lambda ref: self._memory.read(ref.name),
+        )
+        try:
+            outcome: Outcome = meaning(operation)
+        except Unmodelled:
+            return None
+        except InvalidGraph as error:
+            raise InvalidGraph(f"{call.name} ({call.target}): {error}", hint=error.hint) from error
+        return (outcome,) if isinstance(outcome, Wire) else outcome
+
+    def _bind(self, call: Call, target: _Target, wires: Sequence[Wire | None]) -> None:
+        """Results get their names; those that share memory with an argument are views of it."""
+        if len(wires) < len(call.results):
+            raise damaged(f"{call.name} has {len(call.results)} results, its operator {len(wires)}")
+        sharing = shares(call, target.base) if self._memory.tracked else None
+        for value, wire in zip(call.results, wires, strict=False):
+            if value is None:
+                continue
+            made = wire or self._unknown(call, value.type, value.name)
+            checked(call, made, value.type)
+            if sharing is None:
+                self._memory.new(value.name, made)
+            else:
+                self._memory.view(value.name, sharing.name, made, sharing.certain)
+
+    def _write(self, call: Call, wires: Sequence[Wire | None]) -> None:
+        """An in-place operator: its first argument gets the result, and so does the result's name."""
+        into = next((value for value in call.arguments.values() if isinstance(value, Ref)), None)
+        if into is None or wires[0] is None:
+            raise damaged(f"{call.name} ({call.target}) writes to nothing")
+        old = self._memory.read(into.name)
+        new = self._emit.broadcast(self._emit.cast(wires[0], old.dtype), old.shape)
+        self._memory.write(into.name, new, self._hidden(call))
+        for value in call.results:
+            if value is not None:
+                self._memory.view(value.name, into.name, self._memory.read(into.name), certain=True)
+
+    def _opaque(self, call: Call, target: _Target) -> None:
+        """One node per result; what it may have written to is not known any more."""
+        for number, value in enumerate(call.results):
+            if value is not None:
+                suffix = "" if number == 0 else f"#{number}"
+                self._memory.new(value.name, self._unknown(call, value.type, suffix))
+        if is_pure(call.target):
+            return
+        for argument in call.arguments.values():
+            for ref in refs(argument):
+                self._memory.spoil(ref.name, self._hidden(call))
+
+    def _unknown(self, call: Call, type_: TensorType, suffix: str) -> Wire:
+        operands = tuple(
+            self._memory.read(ref.name) for argument in call.arguments.values() for ref in refs(argument)
+        )
+        attrs: dict[str, Attr] = {"target": call.target + suffix, "config": text_of(call.arguments)}
+        return self._emit.emit("opaque", *operands, declared=type_, attrs=attrs)
+
+    def _hidden(self, call: Call) -> Callable[[Wire], Wire]:
+        """Makes what is read of memory after a write that could not be followed."""
+        operands = tuple(
+            self._memory.read(ref.name) for argument in call.arguments.values() for ref in refs(argument)
+        )
+        attrs: dict[str, Attr] = {"target": f"{call.target} (written)", "config": text_of(call.arguments)}
+
+        def hidden(before: Wire) -> Wire:
+            return self._emit.emit("opaque", before, *operands, declared=before.type, attrs=attrs)
+
+        return hidden
+
+    def _inline(self, call: Call) -> None:
+        """The inside of a ``no_grad`` or ``autocast`` block, as if it stood here."""
+        body = next((value for value in call.arguments.values() if isinstance(value, Body)), None)
+        if body is None:
+            raise damaged(f"{call.name} has no graph inside")
+        given = [value for value in call.arguments.values() if isinstance(value, Ref)]
+        if len(given) != len(body.inputs) or len(call.results) > len(body.outputs):
+            raise damaged(f"{call.name} passes {len(given)} values to a graph that takes {len(body.inputs)}")
+        inner = prefixed(body, f"{call.name}/")
+        for name, ref in zip(inner.inputs, given, strict=True):
+            self._memory.view(name, ref.name, self._memory.read(ref.name), certain=True)
+        for step in inner.calls:
+            self._call(step)
+        for value, ref in zip(call.results, inner.outputs, strict=False):
+            if value is not None and ref is not None:
+                self._memory.view(value.name, ref.name, self._memory.read(ref.name), certain=True)
+
+
+def refs(argument: Argument) -> tuple[Ref, ...]:
+    """The values that an argument names."""
+    if isinstance(argument, Ref):
+        return (argument,)
+    if isinstance(argument, tuple):
+        return tuple(ref for entry in argument for ref in refs(entry))
+    return ()
+
+
+def checked(call: Call, wire: Wire, stated: TensorType) -> None:
+    """The recorded shape and the one that follows from the operands must agree."""
+    if wire.type.shape != stated.shape:
+        raise damaged(
+            f"{call.name} ({call.target}) is said to have shape {list(stated.shape)}, "
+            f"but its operands give {list(wire.type.shape)}"
+        )
+
+
+def _only_reads(call: Call) -> bool:
+    inner = [value for value in call.arguments.values() if isinstance(value, Body)]
+    if any(not _only_reads(step) for body in inner for step in body.calls):
+        return False
+    target = _target(call.target)
+    if target.in_place:
+        return False
+    return call.target in IGNORED or call.target in INLINED or is_pure(call.target) or target.base in MEANINGS
+
+
+def live(nodes: tuple[Node, ...], roots: tuple[NodeId, ...]) -> tuple[Node, ...]:
+    """Inputs, and what the roots depend on, in order."""
+    wanted = set(roots)
+    kept: list[Node] = []
+    for node in reversed(nodes):
+        if node.id in wanted or node.op == "input":
+            kept.append(node)
+            wanted.update(node.operands)
+    return tuple(reversed(kept))
