@@ -1,7 +1,7 @@
 """The elements of constants: from a message to bytes, and from bytes to numbers."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from types import MappingProxyType
 from typing import Any
@@ -23,6 +23,10 @@ STORAGE: Mapping[str, str] = MappingProxyType(
         "c128": "<c16", "f8e5m2": "|u1", "f8e4m3fn": "|u1",
     }
 )  # fmt: skip
+
+# Floats that are stored as codes, because NumPy has no such type.
+_ENCODED = frozenset({"bf16", "f8e5m2", "f8e4m3fn"})
+_TRUTHS = MappingProxyType({"true": 1, "false": 0, "1": 1, "0": 0})
 
 
 def literal_bytes(message: Any, shape: Shape, where: str) -> bytes:
@@ -53,6 +57,49 @@ def _row_major(data: bytes, storage: str, shape: Shape, where: str) -> bytes:
     major_to_minor = tuple(reversed(order))
     stored = np.frombuffer(data, storage).reshape([shape.dims[axis] for axis in major_to_minor])
     return stored.transpose(np.argsort(major_to_minor)).tobytes()
+
+
+def stored_bytes(numbers: Sequence[str], element: str) -> bytes:
+    """Elements as they are printed, as little-endian bytes. ValueError or OverflowError if they are none."""
+    storage = STORAGE[element]
+    if element == "pred":
+        return bytes(map(_truth, numbers))
+    if np.dtype(storage).kind in "iu" and element not in _ENCODED:
+        return np.array([int(number) for number in numbers], storage).tobytes()
+    values = np.array([_real(number) for number in numbers], np.float64)
+    if element in {"c64", "c128"}:
+        return values.astype(storage.replace("c8", "f4").replace("c16", "f8")).tobytes()
+    if element in _ENCODED:
+        codes = np.arange(2 ** (8 * np.dtype(storage).itemsize), dtype=storage)
+        with np.errstate(invalid="ignore"):
+            meanings = _numbers(codes, element).astype(np.float64)
+        return _nearest(values, codes, meanings).tobytes()
+    with np.errstate(over="ignore"):
+        return values.astype(storage).tobytes()
+
+
+def _truth(number: str) -> int:
+    if number not in _TRUTHS:
+        raise ValueError(number)
+    return _TRUTHS[number]
+
+
+def _real(number: str) -> float:
+    return float(number.partition("(")[0])
+
+
+def _nearest(values: NDArray[Any], codes: NDArray[Any], meanings: NDArray[Any]) -> NDArray[Any]:
+    """The code whose meaning is nearest to each value: a printed value may be rounded for people."""
+    order = np.argsort(meanings, kind="stable")
+    order = order[: np.count_nonzero(~np.isnan(meanings))]
+    ordered = meanings[order]
+    place = np.clip(np.searchsorted(ordered, values), 1, len(ordered) - 1)
+    with np.errstate(invalid="ignore"):
+        lower = np.abs(values - ordered[place - 1]) < np.abs(ordered[place] - values)
+    exact = ordered[place - 1] == values
+    chosen = codes[order[np.where(lower | exact, place - 1, place)]]
+    nan = codes[np.isnan(meanings)][0] if np.isnan(meanings).any() else codes[0]
+    return np.where(np.isnan(values), nan, chosen).astype(codes.dtype)
 
 
 def constant_attrs(literal: Literal) -> dict[str, Attr]:

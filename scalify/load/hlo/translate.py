@@ -44,7 +44,7 @@ def translate(module: Module) -> Graph:
     _check_calls(module)
     ranks = ranks_of(module)
     translation = _Translation(module, Emission(module, ranks))
-    result = translation.run(entry, translation.inputs(entry), "")
+    result = translation.run(entry, translation.inputs(entry), None)
     return Graph(
         name=module.name,
         nodes=tuple(translation.emission.nodes.values()),
@@ -117,8 +117,9 @@ class _Translation:
         type = tensor_type(shape, parameter.name)
         return step.emit("input", (), type, name=name, role="input", position=position)
 
-    def run(self, computation: Computation, arguments: tuple[Value, ...], prefix: str) -> Value:
+    def run(self, computation: Computation, arguments: tuple[Value, ...], caller: Step | None) -> Value:
         """Translate a computation's instructions with its parameters bound; the root's value."""
+        prefix = f"{caller.id}/" if caller else ""
         values: dict[int, Value] = {}
         shapes: dict[int, Shape] = {}
         for instruction in computation.instructions:
@@ -138,6 +139,8 @@ class _Translation:
                 values[instruction.id] = _argument(instruction, arguments)
                 continue
             step = self._step(instruction, operands, operand_shapes, f"{prefix}{instruction.name}")
+            if caller and step.site is None:
+                step.site, step.stack = caller.site, caller.stack
             values[instruction.id] = self._value(step)
         if computation.root not in values:
             raise InvalidGraph(f"computation {computation.name} has no root", hint=_DAMAGED)
@@ -166,7 +169,7 @@ class _Translation:
         opcode = instruction.opcode
         if opcode in _INLINED and len(instruction.called) == 1:
             called = self.module.computations[instruction.called[0]]
-            return self.run(called, step.operands, f"{step.id}/")
+            return self.run(called, step.operands, step)
         if opcode in _PASSED_ON and len(step.operands) == 1:
             return step.operands[0]
         handler = _HANDLERS.get(opcode, opaque)
