@@ -7,6 +7,7 @@ Terms of an expression are sorted by dimension and stride; two digits that toget
 with the same slope are one term. Equal expressions are therefore equal functions.
 """
 
+import itertools
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -148,7 +149,7 @@ def aligned(offset: int, terms: list[Term]) -> Expr | None:
     pieces: list[Term] = []
     for term in terms:
         inside = sorted(c for c in cuts[term.dim] if term.stride <= c <= term.stride * term.size)
-        for low, high in zip(inside, inside[1:], strict=False):
+        for low, high in itertools.pairwise(inside):
             if low % term.stride or high % low:
                 return None
             pieces.append(Term(term.dim, low, high // low, term.factor * (low // term.stride)))
@@ -159,5 +160,5 @@ def _overlapping(terms: list[Term]) -> bool:
     ordered = sorted(terms)
     return any(
         one.dim == other.dim and one.stride * one.size > other.stride
-        for one, other in zip(ordered, ordered[1:], strict=False)
+        for one, other in itertools.pairwise(ordered)
     )

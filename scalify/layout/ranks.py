@@ -1,5 +1,7 @@
 """Digits of the rank's number: which ranks a collective joins, as positions in mixed radix."""
 
+import itertools
+
 from scalify.ir.mesh import Groups
 from scalify.layout.views import RankDigits
 
@@ -44,7 +46,7 @@ def _progression(group: tuple[int, ...]) -> RankDigits | None:
         expected = [base + step * stride for step in range(size) for base in expected]
     chained = all(
         stride * size <= above and above % (stride * size) == 0
-        for (stride, size), (above, _) in zip(digits, digits[1:], strict=False)
+        for (stride, size), (above, _) in itertools.pairwise(digits)
     )
     return tuple(digits) if chained and tuple(expected) == group else None
 
@@ -82,6 +84,6 @@ def without(digits: RankDigits, removed: RankDigits) -> RankDigits | None:
 
 def _cut(stride: int, size: int, ends: set[int]) -> list[tuple[int, int]] | None:
     inside = sorted(end for end in ends if stride <= end <= stride * size)
-    if any(high % low for low, high in zip(inside, inside[1:], strict=False)):
+    if any(high % low for low, high in itertools.pairwise(inside)):
         return None
-    return [(low, high // low) for low, high in zip(inside, inside[1:], strict=False)]
+    return [(low, high // low) for low, high in itertools.pairwise(inside)]

@@ -38,7 +38,7 @@ class Partial:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """See the module. ``window`` is (start, size) per dimension of ``shape``; ``index`` goes from its sizes."""
+    """See the module. ``window`` is (start, size) per dimension of ``shape``; ``index`` starts there."""
 
     shape: Shape
     window: tuple[tuple[int, int], ...]

@@ -1,8 +1,8 @@
 """Point-wise ops: canonical forms over the reals.
 
-A division is a product with a reciprocal, a difference a sum with a negation, ``silu(x)`` is ``x * sigmoid(x)``:
-one spelling each, so that programs that spell them differently become the same terms. Casts between kinds of
-floats vanish: the claim is equality over the reals, and reports say so.
+A division is a product with a reciprocal, a difference a sum with a negation, ``silu(x)`` is
+``x * sigmoid(x)``: one spelling each, so that programs that spell them differently become the same
+terms. Casts between kinds of floats vanish: the claim is equality over the reals, and reports say so.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -132,6 +132,16 @@ def cast(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     return low.point("trunc", x) if source in FLOATS else x
 
 
+def softplus(low: Lowering, x: Access) -> Access:
+    """``log(1 + exp(x))``."""
+    return low.point("log", add(low, low.point("exp", x), _whole(low, 1)))
+
+
+def clamp(low: Lowering, least: Access, x: Access, most: Access) -> Access:
+    """Neither below ``least`` nor above ``most``, which wins where they cross."""
+    return low.point("min", low.point("max", x, least), most)
+
+
 def _covers(access: Access, other: Access) -> bool:
     """Whether ``access`` already has the shape of the two broadcast together."""
     shape, seen = access.index.domain[1:], other.index.domain[1:]
@@ -175,8 +185,8 @@ def _with_number(op: str, attr: str) -> Lower:
     return lambda low, node, operands: low.point(f"{op}[{node.attrs[attr]}]", operands[0])
 
 
-def _one(low: Lowering) -> Access:
-    return low.fraction(Fraction(1), (low.ranks,))
+def _whole(low: Lowering, value: int) -> Access:
+    return low.fraction(Fraction(value), (low.ranks,))
 
 
 ELEMENTWISE: Mapping[str, Lower] = {
@@ -199,16 +209,16 @@ ELEMENTWISE: Mapping[str, Lower] = {
     "rsqrt": lambda low, node, operands: reciprocal(low, square_root(low, operands[0])),
     "square": lambda low, node, operands: low.point("mul", operands[0], operands[0]),
     "pow": _made(power),
-    "exp2": lambda low, node, operands: low.point("pow", low.fraction(Fraction(2), (low.ranks,)), operands[0]),
-    "expm1": lambda low, node, operands: subtract(low, low.point("exp", operands[0]), _one(low)),
-    "log1p": lambda low, node, operands: low.point("log", add(low, operands[0], _one(low))),
+    "exp2": lambda low, node, operands: low.point("pow", _whole(low, 2), operands[0]),
+    "expm1": lambda low, node, operands: subtract(low, low.point("exp", operands[0]), _whole(low, 1)),
+    "log1p": lambda low, node, operands: low.point("log", add(low, operands[0], _whole(low, 1))),
     "log2": lambda low, node, operands: low.point("log2", operands[0]),
-    "softplus": lambda low, node, operands: low.point("log", add(low, low.point("exp", operands[0]), _one(low))),
-    "relu": lambda low, node, operands: low.point("max", operands[0], low.fraction(Fraction(0), (low.ranks,))),
+    "softplus": lambda low, node, operands: softplus(low, operands[0]),
+    "relu": lambda low, node, operands: low.point("max", operands[0], _whole(low, 0)),
     "silu": lambda low, node, operands: multiply(low, operands[0], sigmoid(low, operands[0])),
     "gelu": lambda low, node, operands: gelu(low, operands[0], str(node.attrs["approximate"])),
     "leaky_relu": _with_number("leaky_relu", "slope"),
     "cast": cast,
     "where": lambda low, node, operands: low.point("where", *operands),
-    "clamp": lambda low, node, operands: low.point("max", low.point("min", operands[1], operands[2]), operands[0]),
+    "clamp": lambda low, node, operands: clamp(low, *operands),
 }  # fmt: skip

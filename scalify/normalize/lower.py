@@ -5,6 +5,7 @@ layout). Out: an access for every node. Work that does not depend on the rank, i
 the baseline's own terms.
 """
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -34,7 +35,7 @@ class Lowered:
 
 
 def lower(nodes: Sequence[Node], ranks: int, inputs: Mapping[NodeId, Access], terms: Terms) -> Lowered:
-    """Lower ``nodes``, in order; ``inputs`` gives what is known already (inputs, values of earlier regions)."""
+    """Lower ``nodes``, in order; ``inputs`` gives what is known already: inputs and what enters."""
     accesses = dict(inputs)
     low = Lowering(terms=terms, ranks=ranks, types={node.id: node.type for node in nodes})
     for node in nodes:
@@ -72,7 +73,7 @@ def constant(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
 
 def _is_range(values: tuple[float, ...]) -> bool:
     step = values[1] - values[0]
-    steady = all(later - earlier == step for earlier, later in zip(values, values[1:], strict=False))
+    steady = all(later - earlier == step for earlier, later in itertools.pairwise(values))
     return steady and step == int(step) and values[0] == int(values[0]) and min(values) >= 0
 
 

@@ -9,7 +9,7 @@ from scalify.ir.graph import Node
 from scalify.layout.digits import ZERO
 from scalify.layout.maps import IndexMap, Shape, along, transposed
 from scalify.normalize.elementwise import multiply
-from scalify.normalize.lowering import Lower, Lowering
+from scalify.normalize.lowering import Lower, Lowering, canonical
 from scalify.normalize.movement import ints
 from scalify.normalize.terms import Access
 
@@ -57,7 +57,7 @@ def restored(low: Lowering, x: Access, axes: Sequence[int], shape: Shape) -> Acc
 
 
 def over(low: Lowering, kind: str, x: Access, axes: Sequence[int]) -> Access:
-    """Fold ``axes`` away; ``mean`` is a sum over a count, ``any`` and ``all`` are extremes of truth values."""
+    """Fold ``axes`` away; a mean is a sum over a count, ``any`` and ``all`` are extremes of truth values."""
     moved = last(low, x, axes)
     if kind == "mean":
         count = prod(x.index.domain[axis + 1] for axis in axes)
@@ -104,7 +104,8 @@ def along_axis(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     """Ops on whole lines of one axis, each line apart: sorts, top-k, argmax, gathers along the axis."""
     axis = cast(int, node.attrs["axis"])
     lines = [last(low, x, (axis,)) for x in operands]
-    name = f"{node.op}({', '.join(f'{k}={v}' for k, v in sorted(node.attrs.items()) if k not in ('axis', 'keepdims'))})"
+    settings = {name: value for name, value in node.attrs.items() if name not in ("axis", "keepdims")}
+    name = f"{node.op}({canonical(settings)})"
     shape = node.type.shape
     if len(shape) < len(operands[0].index.domain) - 1:
         return low.block(name, shape, lines, len(shape))

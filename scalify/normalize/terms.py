@@ -37,7 +37,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """``op`` names what is computed, with all its attributes: two terms of equal op and operands are equal."""
+    """``op`` names what is computed, with all its attributes: equal op and operands, equal terms."""
 
     op: str
     space: Shape

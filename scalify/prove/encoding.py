@@ -38,11 +38,13 @@ def _counterpart(arity: int) -> str:
     return f"""
 (rule ((cand c) (= c (Op{arity} op k {own})) {views}
        (base d) (= d (Op{arity} op k2 {other}))
-       (= v (py-to-string (py-call (do-counterpart) (py-from-string op) (py-from-int k) (py-from-int k2) {asked})))
+       (= v (py-to-string
+              (py-call (do-counterpart) (py-from-string op) (py-from-int k) (py-from-int k2) {asked})))
        (!= v "")
        (= note (do-note)) (= ic (name c)) (= id (name d)) {names})
       ((view c d v)
-       (let noted (py-call note (py-from-string "counterpart") (py-from-int ic) (py-from-int id) (py-from-string v)
+       (let noted (py-call note (py-from-string "counterpart")
+          (py-from-int ic) (py-from-int id) (py-from-string v)
           (py-from-string op) (py-from-int k) (py-from-int k2) {noted})))
       :ruleset views :name "counterpart{arity}")"""
 

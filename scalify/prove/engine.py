@@ -8,7 +8,7 @@ engine runs at a time in a process (egglog binds an engine to its thread anyway)
 """
 
 from ast import literal_eval
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
@@ -57,16 +57,15 @@ class Derivation(NamedTuple):
     premises: tuple[object, ...]
 
 
-Accepts = Callable[[int, View], str | None]
-"""Whether a view reaches a goal, by the goal's number: what it shows, in words, or None."""
+Reach = Callable[[int, View], bool]
+"""Told of every view between the terms of a goal, by its number; answers whether nothing more is needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saturation:
-    """What an engine found. ``reached`` says of each goal that was reached what was shown of it."""
+    """What an engine found."""
 
     derivations: tuple[Derivation, ...]
-    reached: Mapping[int, str]
     stop_reason: StopReason
     names: Names
 
@@ -75,9 +74,9 @@ class Saturation:
 class _Session:
     names: Names
     terms: Terms
-    accepts: Accepts
+    reach: Reach
+    is_done: bool = False
     derivations: list[Derivation] = field(default_factory=list)
-    reached: dict[int, str] = field(default_factory=dict)
     answers: dict[tuple[object, ...], str] = field(default_factory=dict)
 
 
@@ -89,27 +88,27 @@ def saturate(
     used: Iterable[TermId],
     baseline: frozenset[TermId],
     goals: Sequence[tuple[TermId, TermId]],
-    accepts: Accepts,
+    reach: Reach,
     budget: Budget,
 ) -> Saturation:
-    """Derive views until every goal (candidate, baseline) has one, nothing follows, or the budget is spent."""
+    """Derive views until ``reach`` has what it needs of the goals (candidate, baseline), nothing follows, or
+    the budget is spent."""
     from egglog.bindings import EGraph
 
     names = Names()
     tables = encode(terms, used, baseline, names)
     for number, (candidate, target) in enumerate(goals):
         tables.row("goal0", number, candidate, target)
-    session = _Session(names, terms, accepts)
+    session = _Session(names, terms, reach)
     _session.append(session)
     try:
         graph = EGraph()
         _load(graph, tables)
-        reason = _run(graph, session, len(goals), budget)
+        reason = _run(graph, session, budget)
     finally:
         _session.remove(session)
     return Saturation(
         derivations=tuple(session.derivations),
-        reached=dict(session.reached),
         stop_reason=reason,
         names=names,
     )
@@ -129,12 +128,12 @@ def _do(graph: "EGraph", text: str) -> None:
     graph.run_program(*graph.parse_program(text))
 
 
-def _run(graph: "EGraph", session: _Session, goals: int, budget: Budget) -> StopReason:
+def _run(graph: "EGraph", session: _Session, budget: Budget) -> StopReason:
     start_s = monotonic()
     known = -1
     while True:
         _do(graph, "(run-schedule (repeat 4 (run views)))")
-        if len(session.reached) == goals:
+        if session.is_done:
             return StopReason.REACHED
         if len(session.derivations) == known:
             return StopReason.SATURATED
@@ -215,9 +214,7 @@ def _note(rule: str, candidate: int, baseline: int, view: str, *premises: object
 
 def _reach(goal: int, view: str) -> None:
     session = _session[-1]
-    shown = session.accepts(goal, session.names.views[view])
-    if shown is not None:
-        session.reached.setdefault(goal, shown)
+    session.is_done = session.reach(goal, session.names.views[view]) or session.is_done
 
 
 CALLBACKS = {

@@ -1,29 +1,45 @@
 """One region of both programs: its terms, its goals, and what an engine finds of them.
 
 In: nodes of both sides, what the values that enter are (for the candidate: in terms of the baseline's), and
-the pairs of values that leave, each with the layouts in which the candidate's may make up the baseline's.
-Out: for each pair the layout that was proved, and the derivations.
+pairs of values that leave. Out: for each pair the layout that was proved, and the derivations.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from scalify.ir.graph import Node, NodeId
-from scalify.layout.maps import IndexMap, Shape, then
+from scalify.ir.graph import Attr, Node, NodeId
+from scalify.layout.maps import IndexMap, Shape, solve, then
 from scalify.layout.views import View, through
 from scalify.normalize.lower import Lowered, lower
 from scalify.normalize.terms import Access, TermId, Terms
 from scalify.prove.engine import Budget, Saturation, saturate
 from scalify.relate.model import InputRelation, Part
 
+Choices = tuple[tuple[str, IndexMap], ...]
+
+ANY = "in some layout"
+"""What is shown of a value between regions: it is the baseline's in a layout that the index map says."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """Two values that should correspond, through one of the ``choices`` (name and map)."""
+    """Two values that should correspond: through one of the ``choices`` (name and map), or through any map.
+
+    ``output`` is the candidate's name of the result that the two are, if they are one.
+    """
 
     baseline: NodeId
     candidate: NodeId
-    choices: tuple[tuple[str, IndexMap], ...]
+    choices: Choices | None
+    output: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What was proved of a goal: the candidate's value reads the baseline's through ``index``."""
+
+    layout: str
+    index: IndexMap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +47,8 @@ class Region:
     """A part of both programs that can be proved by itself.
 
     ``entering`` are the baseline's values that come from outside, with their shapes (ranks first);
-    ``relations`` say what the candidate's entering values are.
+    ``relations`` say what the candidate's entering values are. A candidate's value that has several goals
+    needs to reach one of them.
     """
 
     baseline: tuple[Node, ...]
@@ -41,6 +58,51 @@ class Region:
     entering: tuple[tuple[NodeId, Shape], ...]
     relations: tuple[InputRelation, ...]
     goals: tuple[Goal, ...]
+
+    def key(self) -> object:
+        """Equal keys, equal regions: all that matters to a proof, names and source lines left out."""
+        own = _Numbers(node for node, _ in self.entering)
+        other = _Numbers(relation.candidate for relation in self.relations)
+        relations = tuple(
+            (other[r.candidate], r.axis, tuple((own[part.baseline], part.index) for part in r.parts))
+            for r in self.relations
+        )
+        nodes = (_structure(self.baseline, own), _structure(self.candidate, other))
+        goals = tuple((own[g.baseline], other[g.candidate], g.choices) for g in self.goals)
+        shapes = tuple(shape for _, shape in self.entering)
+        return self.baseline_ranks, self.candidate_ranks, shapes, relations, nodes, goals
+
+
+class _Numbers(dict[NodeId, int]):
+    """Ids by the order in which they are met."""
+
+    def __init__(self, first: Iterable[NodeId]) -> None:
+        super().__init__()
+        for node in first:
+            _ = self[node]
+
+    def __missing__(self, node: NodeId) -> int:
+        self[node] = len(self)
+        return self[node]
+
+
+def _structure(nodes: Sequence[Node], numbers: _Numbers) -> tuple[object, ...]:
+    return tuple(
+        (
+            node.op,
+            tuple(numbers[operand] for operand in node.operands),
+            _attributes(node),
+            node.type,
+            numbers[node.id],
+        )
+        for node in nodes
+    )
+
+
+def _attributes(node: Node) -> tuple[tuple[str, Attr], ...]:
+    if node.op == "input":
+        return ()
+    return tuple(node.attrs.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,9 +122,9 @@ class RegionTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegionProof:
-    """What was found: per goal the chosen layout (None: unproved), and everything that was derived."""
+    """What was found: per goal what was shown (None: nothing), and everything that was derived."""
 
-    layouts: tuple[str | None, ...]
+    shown: tuple[Shown | None, ...]
     region_terms: RegionTerms
     saturation: Saturation
 
@@ -96,31 +158,51 @@ def _part(terms: Terms, leaves: Mapping[NodeId, Access], part: Part) -> Access:
 def prove_region(region: Region, budget: Budget) -> RegionProof:
     """Run an engine on the region."""
     lowered = terms_of(region)
-    pairs: list[tuple[TermId, TermId]] = []
-    for goal in region.goals:
-        pairs.append(
-            (lowered.candidate.accesses[goal.candidate].term, lowered.baseline.accesses[goal.baseline].term)
-        )
+    pairs = [goal_terms(goal, lowered) for goal in region.goals]
+    found: dict[int, Shown] = {}
+    wanted = {_wanted(goal) for goal in region.goals}
 
-    def accepts(number: int, view: View) -> str | None:
-        return layout_shown(region.goals[number], lowered, view)
+    def reach(number: int, view: View) -> bool:
+        answer = found.get(number) or shown(region.goals[number], lowered, view)
+        if answer is not None:
+            found[number] = answer
+            wanted.discard(_wanted(region.goals[number]))
+        return not wanted
 
     numbers = _needed(lowered.terms, [term for pair in pairs for term in pair])
-    saturation = saturate(lowered.terms, numbers, lowered.baseline_numbers, pairs, accepts, budget)
-    layouts = tuple(saturation.reached.get(number) for number in range(len(region.goals)))
-    return RegionProof(layouts=layouts, region_terms=lowered, saturation=saturation)
+    saturation = saturate(lowered.terms, numbers, lowered.baseline_numbers, pairs, reach, budget)
+    return RegionProof(
+        shown=tuple(found.get(number) for number in range(len(region.goals))),
+        region_terms=lowered,
+        saturation=saturation,
+    )
 
 
-def layout_shown(goal: Goal, lowered: RegionTerms, view: View) -> str | None:
-    """The name of the choice that a view of the candidate's term proves, if it proves one."""
-    if not view.is_plain:
-        return None
+def _wanted(goal: Goal) -> tuple[NodeId, str | None]:
+    """What counts as reached: every output by itself, other values in one way."""
+    return goal.candidate, goal.output
+
+
+def goal_terms(goal: Goal, lowered: RegionTerms) -> tuple[TermId, TermId]:
+    """The candidate's and the baseline's term of a goal."""
+    return (
+        lowered.candidate.accesses[goal.candidate].term,
+        lowered.baseline.accesses[goal.baseline].term,
+    )
+
+
+def shown(goal: Goal, lowered: RegionTerms, view: View) -> Shown | None:
+    """What a view of the candidate's term by the baseline's shows of the goal, if it shows it."""
     own = through(view, lowered.candidate.accesses[goal.candidate].index)
+    if own is None or not own.is_plain:
+        return None
     given = lowered.baseline.accesses[goal.baseline].index
+    if goal.choices is None:
+        index = solve([own.index], [given])
+        return None if index is None else Shown(ANY, index)
     for name, index in goal.choices:
-        wanted = then(index, given)
-        if own is not None and wanted is not None and own.is_plain and own.index == wanted:
-            return name
+        if then(index, given) == own.index:
+            return Shown(name, index)
     return None
 
 

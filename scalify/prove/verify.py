@@ -4,14 +4,20 @@ What one region proves of the values that leave it is what the next assumes of t
 without pending sums or scales. So every region is a statement by itself, and equal regions are proved once.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import process_time
 
 from scalify.ir.graph import Graph
+from scalify.partition import computed, partition, segments
+from scalify.prove.certificate import Certificate
+from scalify.prove.chain import Chain, Progress, prove_chain
 from scalify.prove.engine import Budget, StopReason
-from scalify.prove.region import Goal, Region, RegionProof, prove_region
 from scalify.relate.model import Relations
 from scalify.verdict import OutputResult, Proved, Reason, Unknown, Verdict, Work
+
+MOST_NODES_AT_ONCE = 2_000
+"""Up to here a program whose regions were not proved is tried as one region."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +30,11 @@ class Options:
 
 
 def verify(
-    baseline: Graph, candidate: Graph, relations: Relations, options: Options | None = None
+    baseline: Graph,
+    candidate: Graph,
+    relations: Relations,
+    options: Options | None = None,
+    progress: Progress | None = None,
 ) -> Verdict:
     """Prove that the candidate's outputs make up the baseline's, under the relations."""
     options = options or Options()
@@ -32,28 +42,22 @@ def verify(
     if relations.undecided:
         return Unknown(
             reason=Reason.UNRELATED,
-            outputs=_unproved(relations),
+            outputs=_results(relations, {}),
             assumptions=_assumptions(relations),
             missing=tuple(f"{name}: {why}" for name, why in relations.undecided.items()),
         )
-    region = whole(baseline, candidate, relations)
-    proof = prove_region(region, options.budget)
-    outputs = tuple(
-        OutputResult(baseline=relation.baseline, candidate=relation.candidate, layout=layout)
-        for relation, layout in zip(relations.outputs, proof.layouts, strict=True)
-    )
+    chain = _chain(baseline, candidate, relations, options, progress)
+    outputs = _results(relations, chain.outputs)
     work = Work(
         baseline_nodes=len(baseline.nodes),
         candidate_nodes=len(candidate.nodes),
         ranks=candidate.mesh.size,
-        regions=1,
-        distinct_regions=1,
-        derivations=len(proof.saturation.derivations),
+        regions=len(chain.links) + (not chain.is_complete),
+        distinct_regions=len(chain.proofs),
+        derivations=sum(len(proof.saturation.derivations) for proof in chain.proofs),
         cpu_s=process_time() - start_s,
     )
-    if all(output.layout is not None for output in outputs):
-        from scalify.prove.certificate import Certificate
-
+    if chain.is_complete and all(output.layout is not None for output in outputs):
         return Proved(
             outputs=outputs,
             assumptions=_assumptions(relations),
@@ -61,51 +65,52 @@ def verify(
             work=work,
         )
     return Unknown(
-        reason=_reason(proof),
+        reason=_reason(chain),
         outputs=outputs,
         assumptions=_assumptions(relations),
-        missing=_undefined(proof),
+        missing=_undefined(chain),
         work=work,
     )
 
 
-def whole(baseline: Graph, candidate: Graph, relations: Relations) -> Region:
-    """Both programs as one region."""
-    values = {output.name: output.value for output in candidate.outputs}
-    wanted = {output.name: output.value for output in baseline.outputs}
-    return Region(
-        baseline=baseline.nodes,
-        candidate=candidate.nodes,
-        baseline_ranks=baseline.mesh.size,
-        candidate_ranks=candidate.mesh.size,
-        entering=tuple((node.id, (baseline.mesh.size, *node.type.shape)) for node in baseline.inputs()),
-        relations=relations.inputs,
-        goals=tuple(
-            Goal(
-                baseline=wanted[relation.baseline],
-                candidate=values[relation.candidate],
-                choices=relation.choices,
-            )
-            for relation in relations.outputs
-        ),
-    )
+def _chain(
+    baseline: Graph, candidate: Graph, relations: Relations, options: Options, progress: Progress | None
+) -> Chain:
+    """Prove region by region; small programs at once where regions did not do."""
+    whole = segments(computed(baseline), (), baseline), segments(computed(candidate), (), candidate)
+    if options.partition:
+        parts = partition(baseline, candidate)
+        chain = prove_chain(
+            baseline, candidate, parts, relations, options.budget, memo=options.memo, progress=progress
+        )
+        small = max(len(baseline.nodes), len(candidate.nodes)) <= MOST_NODES_AT_ONCE
+        if chain.is_complete or len(parts[0]) == 1 or not small:
+            return chain
+    return prove_chain(baseline, candidate, whole, relations, options.budget, memo=False, progress=progress)
 
 
-def _reason(proof: RegionProof) -> Reason:
-    if proof.region_terms.candidate.unknown:
-        return Reason.UNKNOWN_OPS
-    stopped = proof.saturation.stop_reason in (StopReason.TIME, StopReason.FACTS)
-    return Reason.BUDGET if stopped else Reason.UNPROVED
+def _reason(chain: Chain) -> Reason:
+    if chain.stuck is None:
+        return Reason.UNPROVED
+    _, proof = chain.stuck
+    if proof.saturation.stop_reason in (StopReason.TIME, StopReason.FACTS):
+        return Reason.BUDGET
+    return Reason.UNKNOWN_OPS if proof.region_terms.candidate.unknown else Reason.UNPROVED
 
 
-def _undefined(proof: RegionProof) -> tuple[str, ...]:
-    names = {str(node.attrs.get("target", node.op)) for node in proof.region_terms.candidate.unknown}
-    return tuple(sorted(names))
+def _undefined(chain: Chain) -> tuple[str, ...]:
+    """The operations without a meaning in the region that was not proved."""
+    if chain.stuck is None:
+        return ()
+    unknown = chain.stuck[1].region_terms.candidate.unknown
+    return tuple(sorted({str(node.attrs.get("target", node.op)) for node in unknown}))
 
 
-def _unproved(relations: Relations) -> tuple[OutputResult, ...]:
+def _results(relations: Relations, shown: Mapping[str, str]) -> tuple[OutputResult, ...]:
     return tuple(
-        OutputResult(baseline=relation.baseline, candidate=relation.candidate, layout=None)
+        OutputResult(
+            baseline=relation.baseline, candidate=relation.candidate, layout=shown.get(relation.candidate)
+        )
         for relation in relations.outputs
     )
 

@@ -8,6 +8,7 @@ Over the reals: sums may be split and reordered. A pending sum passes through li
 through those that are homogeneous in it.
 """
 
+import itertools
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
@@ -224,7 +225,7 @@ def _disjoint(terms: Sequence[Term]) -> bool:
     ordered = sorted(terms)
     return all(
         one.dim != other.dim or one.stride * one.size <= other.stride
-        for one, other in zip(ordered, ordered[1:], strict=False)
+        for one, other in itertools.pairwise(ordered)
     )
 
 
