@@ -1,7 +1,8 @@
 """Random well-formed graphs, inputs for them, and random text-form material that need not be well-formed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from scalify.ir.build import GraphBuilder
-from scalify.ir.graph import Attr, Graph, Node, NodeId, Output, Site, TensorType
+from scalify.ir.evaluate import evaluate
+from scalify.ir.graph import Attr, DType, Graph, Node, NodeId, Output, Site, TensorType
 from scalify.ir.mesh import SINGLE, Mesh, RankInt, groups_along
 from scalify.ir.ops.dtypes import DTYPES, KIND_OF
 
@@ -60,6 +62,24 @@ def every_node_an_output(graph: Graph) -> Graph:
     """The same graph, showing all it computes."""
     outputs = tuple(Output(name=node.id, value=node.id) for node in graph.nodes)
     return replace(graph, outputs=outputs)
+
+
+_WIDEST: dict[str, DType] = {"f": "f64", "i": "i64", "b": "bool", "c": "c128"}
+
+
+def run_op(
+    op: str,
+    *operands: Array,
+    attrs: Mapping[str, Attr] = MappingProxyType({}),
+    dtype: DType | None = None,
+    shape: tuple[int, ...] | None = None,
+) -> Array:
+    """What one op makes of these values, on one device."""
+    build = GraphBuilder("g")
+    values = {f"x{index}": value for index, value in enumerate(operands)}
+    inputs = [build.input(name, _WIDEST[value.dtype.kind], value.shape) for name, value in values.items()]
+    build.output("y", build.add(op, *inputs, attrs=attrs, dtype=dtype, shape=shape))
+    return evaluate(build.graph(), values)["y"][0]
 
 
 def random_inputs(graph: Graph, *, seed: int) -> dict[str, list[Array]]:
