@@ -9,6 +9,8 @@ from scalify.ir.ops.spec import Call, mistake
 
 Shape = tuple[int, ...]
 
+MAX_ENUMERATED_RANKS = 4096
+
 
 def broadcast(call: Call, *shapes: Shape) -> Shape:
     """The common shape under NumPy's rule: right-aligned, a 1 stretches."""
@@ -104,13 +106,12 @@ def _canonical(value: int | RankInt) -> dict[tuple[int, int], int]:
     return {digit: factor for digit, factor in digits.items() if factor}
 
 
-def extent(value: int | RankInt, ranks: int) -> tuple[int, int]:
-    """The least and the greatest value over all ranks."""
-    return _extent(value, ranks) if isinstance(value, RankInt) else (value, value)
-
-
 def fits(value: int | RankInt, least: int, most: int, ranks: int) -> bool:
-    """Whether a value lies in [least, most] on every rank. Looks at every rank only where it must."""
+    """Whether a value lies in [least, most] on every rank.
+
+    Digits are taken to be independent; where that is not enough, every rank is looked at, unless there are
+    so many that a hostile graph could make this slow: then the answer may be False for a value that fits.
+    """
     if not isinstance(value, RankInt):
         return least <= value <= most
     low = high = value.base
@@ -119,6 +120,8 @@ def fits(value: int | RankInt, least: int, most: int, ranks: int) -> bool:
         low, high = low + min(0, reach), high + max(0, reach)
     if least <= low and high <= most:
         return True
+    if ranks > MAX_ENUMERATED_RANKS:
+        return False
     exact_low, exact_high = _extent(value, ranks)
     return least <= exact_low and exact_high <= most
 

@@ -13,6 +13,7 @@ from scalify.ir.build import GraphBuilder
 from scalify.ir.check import MAX_RANKS, check
 from scalify.ir.graph import Attr, DType, Graph, Node, NodeId, Output, Site, TensorType
 from scalify.ir.mesh import SINGLE, Mesh, RankInt
+from scalify.ir.ops.shapes import MAX_ENUMERATED_RANKS
 
 TP2 = Mesh(axes=(("tp", 2),))
 F4 = TensorType("f32", (4,))
@@ -145,6 +146,16 @@ def test_digits_that_depend_on_each_other_are_looked_at_rank_by_rank() -> None:
     limit = replace(start, base=2)
     node = _node("slice", "x", starts=(start,), limits=(limit,), steps=(1,), type=TensorType("f32", (2,)))
     check(_graph(node, mesh=Mesh(axes=(("tp", 4),))))
+    with pytest.raises(InvalidGraph, match="is outside"):
+        check(_graph(node, mesh=Mesh(axes=(("tp", MAX_ENUMERATED_RANKS * 2),))))
+
+
+def test_slices_of_a_large_mesh_are_checked_digit_by_digit() -> None:
+    mesh = Mesh(axes=(("dp", 2**14), ("tp", 4)))
+    start = RankInt(base=0, terms=((1, 4, 1),))
+    one = TensorType("f32", (1,))
+    node = _node("slice", "x", starts=(start,), limits=(replace(start, base=1),), steps=(1,), type=one)
+    check(_graph(node, mesh=mesh))
 
 
 def test_time_grows_with_the_nodes_and_nothing_recurses() -> None:
