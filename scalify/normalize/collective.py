@@ -7,6 +7,7 @@ from typing import cast
 
 from scalify.ir.graph import Node
 from scalify.ir.mesh import Groups
+from scalify.ir.ops.dtypes import KIND_OF
 from scalify.layout.digits import Expr, Term, summed
 from scalify.layout.maps import IndexMap, Shape, along, sliced
 from scalify.layout.ranks import digits_of, without
@@ -46,17 +47,25 @@ def _member(dim: int, digits: RankDigits, inner: int) -> list[Term]:
     return terms
 
 
-def combined(low: Lowering, kind: str, x: Access, digits: RankDigits) -> Access:
-    """A combination over ranks; of values that agree on these ranks, a multiple or the value itself."""
+def combined(low: Lowering, node: Node, x: Access, digits: RankDigits) -> Access:
+    """A combination over ranks; of truth values, a sum is whether any holds. A mean of integers is whole."""
+    kind, dtype = cast(str, node.attrs["kind"]), node.type.dtype
+    if dtype == "bool":
+        return _over_ranks(low, {"sum": "max", "avg": "max", "prod": "min"}.get(kind, kind), x, digits)
+    if kind != "avg":
+        return _over_ranks(low, kind, x, digits)
     count = prod(size for _, size in digits)
-    if kind == "avg":
-        total = combined(low, "sum", x, digits)
-        return multiply(low, total, low.fraction(Fraction(1, count), (low.ranks,)))
+    mean = multiply(low, _over_ranks(low, "sum", x, digits), low.fraction(Fraction(1, count), (low.ranks,)))
+    return low.point("trunc", mean) if KIND_OF[dtype] == "int" else mean
+
+
+def _over_ranks(low: Lowering, kind: str, x: Access, digits: RankDigits) -> Access:
+    """Of values that agree on these ranks, a multiple, a power or the value itself."""
+    count = prod(size for _, size in digits)
     if not any(uses_rank_digits(expr, digits) for expr in x.index.coordinates):
         if kind == "sum":
             return multiply(low, x, low.fraction(Fraction(count), (low.ranks,)))
-        if kind in ("max", "min"):
-            return x
+        return x if kind in ("max", "min") or count == 1 else low.point(f"power[{count}]", x)
     return low.point(f"over_ranks:{kind}:{digits}", x)
 
 
@@ -65,7 +74,7 @@ def all_reduce(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     digits = _digits(node)
     if digits is None:
         return low.unknown(node, operands)
-    return combined(low, cast(str, node.attrs["kind"]), operands[0], digits)
+    return combined(low, node, operands[0], digits)
 
 
 def all_gather(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
@@ -98,7 +107,7 @@ def reduce_scatter(low: Lowering, node: Node, operands: Sequence[Access]) -> Acc
     digits = _digits(node)
     if digits is None:
         return low.unknown(node, operands)
-    total = combined(low, cast(str, node.attrs["kind"]), operands[0], digits)
+    total = combined(low, node, operands[0], digits)
     return own_piece(low, node, total, cast(int, node.attrs["dim"]) + 1, digits)
 
 

@@ -47,10 +47,11 @@ def _inverse_root(low: Lowering, x: Access, eps: float) -> Access:
 def layer_norm(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     """Standardised along the last axes, then scaled and moved."""
     x, *rest = operands
-    result = standardised(low, x, ints(node, "axes"), cast(float, node.attrs["eps"]))
+    axes = ints(node, "axes")
+    result = standardised(low, x, axes, cast(float, node.attrs["eps"]))
     if rest:
-        result = multiply(low, result, rest[0])
-    return add(low, result, rest[1]) if len(rest) > 1 else result
+        result = multiply(low, result, _placed(low, rest[0], axes, x))
+    return add(low, result, _placed(low, rest[1], axes, x)) if len(rest) > 1 else result
 
 
 def rms_norm(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:

@@ -16,6 +16,8 @@ from scalify.normalize.terms import Access
 
 def einsum(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     """Products over all letters, then a sum over those that are not in the result."""
+    if node.type.dtype == "bool":
+        return low.unknown(node, operands)
     left, _, result = cast(str, node.attrs["spec"]).partition("->")
     return contract(low, left.split(","), result, operands)
 
@@ -48,6 +50,8 @@ def _letter(order: Sequence[str], sizes: Mapping[str, int], letter: str, size: i
 
 def conv(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     """A convolution: a sum over channels and taps of products of shifted windows."""
+    if node.type.dtype == "bool":
+        return low.unknown(node, operands)
     x, weight = operands
     strides, dilation = ints(node, "strides"), ints(node, "dilation")
     groups = cast(int, node.attrs["groups"])

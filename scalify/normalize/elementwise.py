@@ -9,13 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from math import pi, sqrt
 
-from scalify.ir.graph import Node
+from scalify.ir.graph import DType, Node
+from scalify.ir.ops.dtypes import INTEGER_BITS, KIND_OF
 from scalify.layout.digits import bounds, scaled, summed
 from scalify.normalize.lowering import Lower, Lowering
 from scalify.normalize.terms import INDEX_EXTENT, Access, number_of
-
-FLOATS = frozenset({"f64", "f32", "f16", "bf16", "f8e4m3", "f8e5m2"})
-COMPLEX = frozenset({"c64", "c128"})
 
 
 def add(low: Lowering, one: Access, other: Access) -> Access:
@@ -27,11 +25,26 @@ def add(low: Lowering, one: Access, other: Access) -> Access:
         return one
     if first == 0 and _covers(other, one):
         return other
+    masked = _masked_sum(low, one, other) or _masked_sum(low, other, one)
+    if masked is not None:
+        return masked
     if _is_index(low, one) and _is_index(low, other):
         shifted = _index_sum(low, one, other)
         if shifted is not None:
             return shifted
     return low.point("add", one, other)
+
+
+def _masked_sum(low: Lowering, x: Access, mask: Access) -> Access | None:
+    """``x`` plus (0 where allowed, else minus infinity) is ``x`` where allowed, else minus infinity."""
+    term = low.terms[mask.term]
+    if term.op != "where" or number_of(low.terms, term.operands[1]) != 0:
+        return None
+    if low.terms[term.operands[2].term].op != "number:-inf":
+        return None
+    allowed = low.terms.read(mask.index, term.operands[0])
+    fill = low.terms.special((low.ranks,), "-inf")
+    return None if allowed is None else low.point("where", allowed, x, fill)
 
 
 def multiply(low: Lowering, one: Access, other: Access) -> Access:
@@ -90,21 +103,27 @@ def sigmoid(low: Lowering, x: Access) -> Access:
     return low.point("sigmoid", x)
 
 
-def power(low: Lowering, x: Access, exponent: Access) -> Access:
-    """A power; small whole exponents are products, halves are roots."""
+def power(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """A power; small whole exponents are products, halves are roots. Powers of whole numbers are whole."""
+    x, exponent = operands
+    x = low.spread(x, low.common(x, exponent))
     value = number_of(low.terms, exponent)
+    if value is not None and value.denominator == 1 and 1 <= value <= 4:
+        return _repeated(low, x, int(value))
+    if KIND_OF[node.type.dtype] == "int":
+        return low.point("whole_pow", x, exponent)
     if value == Fraction(1, 2):
         return square_root(low, x)
     if value == Fraction(-1, 2):
         return reciprocal(low, square_root(low, x))
-    if value == -1:
-        return reciprocal(low, x)
-    if value is not None and value.denominator == 1 and 1 <= value <= 4:
-        product = x
-        for _ in range(int(value) - 1):
-            product = low.point("mul", product, x) if product is x else multiply(low, product, x)
-        return product
-    return low.point("pow", x, exponent)
+    return reciprocal(low, x) if value == -1 else low.point("pow", x, exponent)
+
+
+def _repeated(low: Lowering, x: Access, count: int) -> Access:
+    product = x
+    for _ in range(count - 1):
+        product = low.point("mul", product, x) if product is x else multiply(low, product, x)
+    return product
 
 
 def gelu(low: Lowering, x: Access, approximate: str) -> Access:
@@ -114,22 +133,61 @@ def gelu(low: Lowering, x: Access, approximate: str) -> Access:
     if approximate == "none":
         inner = low.point("erf", multiply(low, x, low.number(1 / sqrt(2), (low.ranks,))))
     else:
-        cube = power(low, x, low.fraction(Fraction(3), (low.ranks,)))
+        cube = _repeated(low, x, 3)
         bent = add(low, x, multiply(low, cube, low.number(0.044715, (low.ranks,))))
         inner = low.point("tanh", multiply(low, bent, low.number(sqrt(2 / pi), (low.ranks,))))
     return multiply(low, multiply(low, x, half), add(low, inner, one))
 
 
 def cast(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
-    """Between floats, and from whole numbers to floats, the value stays; truncation is an op."""
+    """Between floats, and from whole numbers to floats, the value stays; what loses something is an op."""
     (x,) = operands
-    target = node.type.dtype
-    source = low.types[node.operands[0]].dtype
-    if target in FLOATS or target in COMPLEX:
+    source, target = low.types[node.operands[0]].dtype, node.type.dtype
+    if KIND_OF[source] == "complex" and KIND_OF[target] != "complex":
+        x = low.point("real", x)
+    if KIND_OF[target] in ("float", "complex"):
         return x
     if target == "bool":
         return x if source == "bool" else low.point("is_nonzero", x)
-    return low.point("trunc", x) if source in FLOATS else x
+    if KIND_OF[source] in ("float", "complex"):
+        x, source = low.point("trunc", x), "i64"
+    return x if _holds(low, target, source, x) else low.point(f"wrap[{target}]", x)
+
+
+def _holds(low: Lowering, target: DType, source: DType, x: Access) -> bool:
+    """Whether integers of ``source`` stay what they are. From 32 bits on, signed ones are taken to fit."""
+    if (
+        source == "bool"
+        or source == target
+        or (target[0] == "i" and INTEGER_BITS[target] >= 32 and source[0] == "i")
+    ):
+        return True
+    least, most = _range(source)
+    if _is_index(low, x):
+        least, most = bounds(x.index.coordinates[1])
+    low_end, high_end = _range(target)
+    return low_end <= least and most <= high_end
+
+
+def _range(dtype: DType) -> tuple[int, int]:
+    bits = INTEGER_BITS[dtype]
+    return (0, 2**bits - 1) if dtype[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def sum_or_either(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """A sum; of truth values, whether either holds."""
+    return low.point("or", *operands) if node.type.dtype == "bool" else add(low, *operands)
+
+
+def inverted(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """The other truth value, or the other bits: which ones these are depends on the width."""
+    dtype = low.types[node.operands[0]].dtype
+    return low.point("not" if dtype == "bool" else f"bit_not[{dtype}]", operands[0])
+
+
+def shifted_left(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """Bits beyond the width are lost."""
+    return low.point(f"shift_left[{low.types[node.operands[0]].dtype}]", *operands)
 
 
 def softplus(low: Lowering, x: Access) -> Access:
@@ -192,15 +250,15 @@ def _whole(low: Lowering, value: int) -> Access:
 ELEMENTWISE: Mapping[str, Lower] = {
     **{op: _unary(op) for op in (
         "abs", "exp", "log", "sin", "cos", "tan", "tanh", "atan", "sigmoid", "erf", "floor", "ceil", "round",
-        "trunc", "sign", "not", "is_finite", "is_nan", "sqrt",
+        "trunc", "sign", "is_finite", "is_nan", "sqrt",
     )},
     **{op: _binary(op) for op in (
         "floordiv", "mod", "rem", "max", "min", "eq", "ne", "lt", "le", "and", "or", "xor", "atan2",
-        "shift_left", "shift_right",
+        "shift_right",
     )},
     "gt": _swapped("lt"),
     "ge": _swapped("le"),
-    "add": _made(add),
+    "add": sum_or_either,
     "sub": _made(subtract),
     "mul": _made(multiply),
     "div": _made(divide),
@@ -208,7 +266,9 @@ ELEMENTWISE: Mapping[str, Lower] = {
     "reciprocal": _made(reciprocal),
     "rsqrt": lambda low, node, operands: reciprocal(low, square_root(low, operands[0])),
     "square": lambda low, node, operands: low.point("mul", operands[0], operands[0]),
-    "pow": _made(power),
+    "pow": power,
+    "not": inverted,
+    "shift_left": shifted_left,
     "exp2": lambda low, node, operands: low.point("pow", _whole(low, 2), operands[0]),
     "expm1": lambda low, node, operands: subtract(low, low.point("exp", operands[0]), _whole(low, 1)),
     "log1p": lambda low, node, operands: low.point("log", add(low, operands[0], _whole(low, 1))),

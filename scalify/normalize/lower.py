@@ -6,15 +6,17 @@ the baseline's own terms.
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from hashlib import sha256
+from math import isfinite
 from typing import cast
 
-from scalify.ir.graph import Graph, Node, NodeId
+from scalify.ir.graph import Graph, Node, NodeId, TensorType
 from scalify.ir.mesh import RankInt
-from scalify.layout.digits import ZERO, Expr, Term, bounds, summed
+from scalify.ir.ops.dtypes import KIND_OF
+from scalify.layout.digits import ZERO, Expr, bounds
 from scalify.layout.maps import IndexMap, along
 from scalify.normalize.collective import COLLECTIVE
 from scalify.normalize.composite import COMPOSITE
@@ -23,26 +25,41 @@ from scalify.normalize.elementwise import ELEMENTWISE, add
 from scalify.normalize.lowering import Lower, Lowering
 from scalify.normalize.movement import MOVEMENT
 from scalify.normalize.reduction import REDUCTION
-from scalify.normalize.terms import Access, Terms
+from scalify.normalize.terms import INDEX_EXTENT, Access, Terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lowered:
-    """What each node of a graph is, and which nodes have no meaning here."""
+    """What each node of a graph is, which nodes have no meaning here, and what was assumed on the way."""
 
     accesses: Mapping[NodeId, Access]
     unknown: tuple[Node, ...]
+    assumed: frozenset[str] = frozenset()
 
 
-def lower(nodes: Sequence[Node], ranks: int, inputs: Mapping[NodeId, Access], terms: Terms) -> Lowered:
-    """Lower ``nodes``, in order; ``inputs`` gives what is known already: inputs and what enters."""
+def lower(
+    nodes: Sequence[Node],
+    ranks: int,
+    inputs: Mapping[NodeId, Access],
+    terms: Terms,
+    types: Iterable[tuple[NodeId, TensorType]] = (),
+) -> Lowered:
+    """Lower ``nodes``, in order; ``inputs`` gives what is known already: inputs and what enters.
+
+    ``types`` are those of operands that are not among ``nodes``.
+    """
     accesses = dict(inputs)
-    low = Lowering(terms=terms, ranks=ranks, types={node.id: node.type for node in nodes})
+    known = {**dict(types), **{node.id: node.type for node in nodes}}
+    low = Lowering(terms=terms, ranks=ranks, types=known)
     for node in nodes:
-        if node.id not in accesses:
-            operands = [accesses[operand] for operand in node.operands]
-            accesses[node.id] = LOWERINGS.get(node.op, _unknown)(low, node, operands)
-    return Lowered(accesses=accesses, unknown=tuple(low.unknown_nodes))
+        if node.id in accesses:
+            continue
+        if 0 in node.type.shape:
+            accesses[node.id] = low.fraction(Fraction(0), low.domain(node.type.shape))
+            continue
+        operands = [accesses[operand] for operand in node.operands]
+        accesses[node.id] = LOWERINGS.get(node.op, _unknown)(low, node, operands)
+    return Lowered(accesses=accesses, unknown=tuple(low.unknown_nodes), assumed=frozenset(low.assumed))
 
 
 def as_leaves(graph: Graph, terms: Terms, prefix: str) -> dict[NodeId, Access]:
@@ -59,20 +76,27 @@ def constant(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     domain = low.domain(shape)
     data = cast("tuple[float | RankInt, ...] | None", node.attrs.get("data"))
     if data is None:
-        return _content(low, str(node.attrs["digest"]), domain)
+        return _content(low, f"{node.attrs['digest']}:{node.type.dtype}", domain)
+    if KIND_OF[node.type.dtype] == "complex":
+        return _content(low, f"{_digest(data)}:complex", domain)
     if any(isinstance(value, RankInt) for value in data):
         return _by_rank(low, node, data, domain)
     values = cast(tuple[float, ...], data)
     if len(set(values)) == 1 and values[0] == values[0]:
         return low.number(float(values[0]) if not isinstance(values[0], int) else values[0], domain)
-    if len(shape) == 1 and _is_range(values):
+    if len(shape) == 1 and len(values) > 1 and _is_range(values):
         return low.terms.index(domain, along(1, shape[0], int(values[1] - values[0]), int(values[0])))
-    text = ",".join(map(repr, values))
-    return _content(low, sha256(text.encode()).hexdigest(), domain)
+    return _content(low, _digest(values), domain)
+
+
+def _digest(values: tuple[float | RankInt, ...]) -> str:
+    return sha256(",".join(map(repr, values)).encode()).hexdigest()
 
 
 def _is_range(values: tuple[float, ...]) -> bool:
     step = values[1] - values[0]
+    if not (isfinite(step) and isfinite(values[0]) and max(values) < INDEX_EXTENT):
+        return False
     steady = all(later - earlier == step for earlier, later in itertools.pairwise(values))
     return steady and step == int(step) and values[0] == int(values[0]) and min(values) >= 0
 
@@ -95,9 +119,7 @@ def _by_rank(low: Lowering, node: Node, data: tuple[float | RankInt, ...], domai
 
 def random(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     """A draw: itself and nothing else, on every rank another."""
-    ranks = summed(0, [Term(0, 1, low.ranks, 1)])
-    number = low.terms.index(low.domain(()), ranks)
-    return low.block(f"random:{node.attrs['key']}", node.type.shape, [*operands, number])
+    return low.block(f"random:{node.attrs['key']}", node.type.shape, [*operands, low.own_rank()])
 
 
 def _unknown(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:

@@ -7,12 +7,13 @@ itself on the same operands. So nothing is ever guessed: it only stays unproved.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import isfinite, isinf
 
 from scalify.ir.graph import Attr, Node, NodeId, TensorType
 from scalify.ir.mesh import RankInt
+from scalify.ir.ops import OPS
 from scalify.layout.digits import Expr, Term, summed
 from scalify.layout.maps import IndexMap, Shape, broadcast
+from scalify.normalize.numbers import LOWEST, LOWEST_ASSUMED, real
 from scalify.normalize.terms import Access, Terms, composed
 
 
@@ -24,6 +25,7 @@ class Lowering:
     ranks: int
     types: Mapping[NodeId, TensorType]
     unknown_nodes: list[Node] = field(default_factory=list)
+    assumed: set[str] = field(default_factory=set)
 
     def domain(self, shape: Sequence[int]) -> Shape:
         """The shape of a value on all ranks."""
@@ -33,13 +35,20 @@ class Lowering:
         """An attribute as an expression over the rank, which is dimension 0."""
         if isinstance(value, int):
             return Expr(value, ())
-        return summed(value.base, [Term(0, stride, size, factor) for stride, size, factor in value.terms])
+        return summed(value.base, [self.rank_digit(*term) for term in value.terms])
+
+    def rank_digit(self, stride: int, size: int, factor: int = 1) -> Term:
+        """A multiple of a digit of the rank's number, no longer than the ranks there are."""
+        return Term(0, stride, max(1, min(size, -(-self.ranks // stride))), factor)
 
     def number(self, value: float, domain: Shape) -> Access:
         """A constant, everywhere on ``domain``."""
-        if isfinite(value):
-            return self.terms.number(domain, Fraction(value))
-        return self.terms.special(domain, ("inf" if value > 0 else "-inf") if isinf(value) else "nan")
+        number = real(value)
+        if value in LOWEST:
+            self.assumed.add(LOWEST_ASSUMED)
+        if isinstance(number, str):
+            return self.terms.special(domain, number)
+        return self.terms.number(domain, number)
 
     def fraction(self, value: Fraction, domain: Shape) -> Access:
         """An exact constant, everywhere on ``domain``."""
@@ -74,25 +83,55 @@ class Lowering:
         return self.unknown(node, (access,)) if moved is None else moved
 
     def unknown(self, node: Node, operands: Sequence[Access]) -> Access:
-        """A term of which nothing is known but its attributes and operands."""
+        """A term of which nothing is known but its attributes and operands.
+
+        A collective depends on all ranks' operands and on the own rank; what has attributes that differ
+        between ranks, or no operands at all, may depend on the own rank as well.
+        """
         self.unknown_nodes.append(node)
-        return self.block(f"{node.op}({canonical(node.attrs)})", node.type.shape, operands)
+        name = f"{node.op}({canonical(node.attrs)})"
+        if node.op == "opaque":
+            dtypes = [self.types[operand].dtype for operand in node.operands]
+            name = f"{name} of {', '.join(dtypes)} -> {node.type.dtype}"
+        if OPS[node.op].across is not None:
+            return self._blocks(name, node.type.shape, [*operands, self.own_rank()], 0, len(operands))
+        if not operands or any(map(_differs, node.attrs.values())):
+            operands = [*operands, self.own_rank()]
+        return self.block(name, node.type.shape, operands)
+
+    def own_rank(self) -> Access:
+        """The number of the rank."""
+        return self.terms.index(self.domain(()), summed(0, [self.rank_digit(1, self.ranks)]))
 
     def block(self, name: str, shape: Sequence[int], operands: Sequence[Access], batch: int = 0) -> Access:
         """A pure function of whole blocks of its operands, apart for every index of the first ``batch``
         dimensions, which ``shape`` and all operands share. Two are equal only if equal on equal blocks."""
+        return self._blocks(name, shape, operands, batch, 0)
+
+    def _blocks(
+        self, name: str, shape: Sequence[int], operands: Sequence[Access], batch: int, across: int
+    ) -> Access:
+        """The first ``across`` operands are read on all ranks: the rank is a dimension of their blocks."""
         made = len(shape) - batch
-        blocks = [access.index.domain[1 + batch :] for access in operands]
+        kept = [0 if position < across else 1 + batch for position in range(len(operands))]
+        blocks = [access.index.domain[lead:] for access, lead in zip(operands, kept, strict=True)]
         domain = (self.ranks, *shape, *(size for block in blocks for size in block))
         read: list[Access] = []
         first = 1 + len(shape)
-        for access, block in zip(operands, blocks, strict=True):
-            dims = (*range(1 + batch), *range(first, first + len(block)))
+        for access, block, lead in zip(operands, blocks, kept, strict=True):
+            if access.index.domain[:lead] != domain[:lead]:
+                raise ValueError(f"{name}: {access.index.domain} does not start with {domain[:lead]}")
+            dims = (*range(lead), *range(first, first + len(block)))
             first += len(block)
             index = broadcast(access.index.domain, domain, dims)
             read.append(Access(composed(index, access.index), access.term))
         reduced = sum(len(block) for block in blocks)
-        return self.terms.fold(f"block:{made}:{name}:{shape[batch:]}", read, reduced, made)
+        op = f"block:{made}:{name}:{tuple(shape[batch:])}:{tuple(blocks)}"
+        return self.terms.fold(op, read, reduced, made)
+
+
+def _differs(value: Attr) -> bool:
+    return isinstance(value, RankInt) or (isinstance(value, tuple) and any(map(_differs, value)))
 
 
 def canonical(attrs: Mapping[str, Attr]) -> str:

@@ -5,7 +5,7 @@ from typing import cast
 
 from scalify.ir.graph import Node
 from scalify.ir.mesh import RankInt
-from scalify.layout.digits import ZERO, Expr, Term, summed
+from scalify.layout.digits import ZERO, Expr, summed
 from scalify.layout.maps import along, broadcast, reshaped, reverse, sliced, transposed
 from scalify.normalize.lowering import Lower, Lowering
 from scalify.normalize.terms import Access
@@ -67,6 +67,11 @@ def cut(low: Lowering, x: Access, axis: int, start: int, stop: int) -> Access:
 def concat(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     """Pieces one after the other."""
     axis = cast(int, node.attrs["axis"]) + 1
+    return joined(low, axis, operands)
+
+
+def joined(low: Lowering, axis: int, operands: Sequence[Access]) -> Access:
+    """What is not empty of the operands, one after the other."""
     pieces = [piece for piece in operands if piece.index.domain[axis]]
     return pieces[0] if len(pieces) == 1 else low.terms.concatenation(axis, pieces)
 
@@ -91,7 +96,7 @@ def padded(low: Lowering, x: Access, value: Access, padding: Sequence[tuple[int,
             pieces.insert(0, _filled(low, value, x, axis, before))
         if after > 0:
             pieces.append(_filled(low, value, x, axis, after))
-        x = x if len(pieces) == 1 else low.terms.concatenation(axis, pieces)
+        x = joined(low, axis, pieces)
     return x
 
 
@@ -126,7 +131,7 @@ def _replaced(low: Lowering, x: Access, new: Access, starts: tuple[int, ...], ax
         pieces.insert(0, cut(low, x, axis, 0, start))
     if start + extent < size:
         pieces.append(cut(low, x, axis, start + extent, size))
-    return middle if len(pieces) == 1 else low.terms.concatenation(axis, pieces)
+    return joined(low, axis, pieces)
 
 
 def triangle(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
@@ -151,7 +156,7 @@ def iota(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
 def rank_number(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     """A digit of the rank's number."""
     stride, size = cast(int, node.attrs["stride"]), cast(int, node.attrs["size"])
-    return low.terms.index(low.domain(()), summed(0, [Term(0, stride, size, 1)]))
+    return low.terms.index(low.domain(()), summed(0, [low.rank_digit(stride, size)]))
 
 
 MOVEMENT: Mapping[str, Lower] = {

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from math import prod
+from math import inf, nan, prod
 from typing import cast
 
 from scalify.ir.graph import Node
@@ -13,11 +13,15 @@ from scalify.normalize.lowering import Lower, Lowering, canonical
 from scalify.normalize.movement import ints
 from scalify.normalize.terms import Access
 
+OF_NOTHING = {"sum": 0.0, "prod": 1.0, "max": -inf, "min": inf}
+
 
 def fold(low: Lowering, kind: str, x: Access, count: int) -> Access:
     """Fold the last ``count`` dimensions. Dimensions on which nothing depends fold to a factor, or vanish."""
     domain = x.index.domain
     kept = len(domain) - count
+    if 0 in domain[kept:]:
+        return low.number(OF_NOTHING[kind], domain[:kept])
     alive = [dim for dim in range(kept, len(domain)) if dim in x.index.reads()]
     repeats = prod(domain[dim] for dim in range(kept, len(domain)) if dim not in alive)
     inner = (*domain[:kept], *(domain[dim] for dim in alive))
@@ -61,6 +65,8 @@ def over(low: Lowering, kind: str, x: Access, axes: Sequence[int]) -> Access:
     moved = last(low, x, axes)
     if kind == "mean":
         count = prod(x.index.domain[axis + 1] for axis in axes)
+        if not count:
+            return low.number(nan, moved.index.domain[: -len(axes)])
         total = fold(low, "sum", moved, len(axes))
         return multiply(low, total, low.fraction(Fraction(1, count), (low.ranks,)))
     return fold(low, {"any": "max", "all": "min"}.get(kind, kind), moved, len(axes))
@@ -75,7 +81,10 @@ def reduce(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     """The IR's reduction."""
     (x,) = operands
     axes = ints(node, "axes")
-    folded = over(low, cast(str, node.attrs["kind"]), x, axes)
+    kind = cast(str, node.attrs["kind"])
+    if kind in ("any", "all") and low.types[node.operands[0]].dtype != "bool":
+        x = low.point("is_nonzero", x)
+    folded = over(low, kind, x, axes)
     if not node.attrs["keepdims"]:
         return folded
     return restored(low, folded, axes, low.domain(node.type.shape))
@@ -103,6 +112,9 @@ def cumulative_sum(low: Lowering, node: Node, operands: Sequence[Access]) -> Acc
 def along_axis(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     """Ops on whole lines of one axis, each line apart: sorts, top-k, argmax, gathers along the axis."""
     axis = cast(int, node.attrs["axis"])
+    first = operands[0].index.domain
+    if any(_beside(x.index.domain, axis) != _beside(first, axis) for x in operands):
+        return low.unknown(node, operands)
     lines = [last(low, x, (axis,)) for x in operands]
     settings = {name: value for name, value in node.attrs.items() if name not in ("axis", "keepdims")}
     name = f"{node.op}({canonical(settings)})"
@@ -116,6 +128,10 @@ def along_axis(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     if read is None:
         raise AssertionError("a transposition always composes")
     return read
+
+
+def _beside(domain: Shape, axis: int) -> Shape:
+    return (*domain[: axis + 1], *domain[axis + 2 :])
 
 
 REDUCTION: Mapping[str, Lower] = {

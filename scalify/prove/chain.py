@@ -8,11 +8,11 @@ is given up, so a cut in an unlucky place costs time and nothing else.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from scalify.ir.graph import Graph, NodeId
+from scalify.ir.graph import Graph, NodeId, TensorType
 from scalify.layout.maps import Shape
 from scalify.partition import Segment, joined
 from scalify.prove.engine import Budget
-from scalify.prove.region import Goal, Region, RegionProof, Shown, prove_region
+from scalify.prove.region import Goal, Region, RegionProof, Shown, Types, prove_region
 from scalify.relate.model import InputRelation, OutputRelation, Part, Relations
 
 MOST_JOINED = 3
@@ -53,6 +53,8 @@ class _State:
     memo: bool
     relations: dict[NodeId, InputRelation]
     shapes: dict[NodeId, Shape]
+    baseline_types: dict[NodeId, TensorType]
+    candidate_types: dict[NodeId, TensorType]
     links: list[Link] = field(default_factory=list)
     proofs: list[RegionProof] = field(default_factory=list)
     known: dict[object, int] = field(default_factory=dict)
@@ -78,6 +80,8 @@ def prove_chain(
         memo=memo,
         relations={relation.candidate: relation for relation in relations.inputs},
         shapes={node.id: (baseline.mesh.size, *node.type.shape) for node in baseline.nodes},
+        baseline_types={node.id: node.type for node in baseline.nodes},
+        candidate_types={node.id: node.type for node in candidate.nodes},
     )
     own, other = [*segments[0]], [*segments[1]]
     stuck: tuple[Region, RegionProof] | None = None
@@ -152,7 +156,14 @@ def _region(state: _State, own: Segment, other: Segment) -> Region:
         entering=tuple((value, state.shapes[value]) for value in needed),
         relations=relations,
         goals=_goals(state, own, other),
+        baseline_types=_foreign_types(state.baseline_types, own),
+        candidate_types=_foreign_types(state.candidate_types, other),
     )
+
+
+def _foreign_types(types: Mapping[NodeId, TensorType], segment: Segment) -> Types:
+    """The types of what enters: what an op means may depend on the type of its operands."""
+    return tuple((value, types[value]) for value in segment.entering)
 
 
 def _goals(state: _State, own: Segment, other: Segment) -> tuple[Goal, ...]:

@@ -7,7 +7,7 @@ pairs of values that leave. Out: for each pair the layout that was proved, and t
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from scalify.ir.graph import Attr, Node, NodeId
+from scalify.ir.graph import Attr, Node, NodeId, TensorType
 from scalify.layout.maps import IndexMap, Shape, solve, then
 from scalify.layout.views import View, through
 from scalify.normalize.lower import Lowered, lower
@@ -16,6 +16,7 @@ from scalify.prove.engine import Budget, Saturation, saturate
 from scalify.relate.model import InputRelation, Part
 
 Choices = tuple[tuple[str, IndexMap], ...]
+Types = tuple[tuple[NodeId, TensorType], ...]
 
 ANY = "in some layout"
 """What is shown of a value between regions: it is the baseline's in a layout that the index map says."""
@@ -48,7 +49,7 @@ class Region:
 
     ``entering`` are the baseline's values that come from outside, with their shapes (ranks first);
     ``relations`` say what the candidate's entering values are. A candidate's value that has several goals
-    needs to reach one of them.
+    needs to reach one of them. The types are those of operands that are not among the region's own nodes.
     """
 
     baseline: tuple[Node, ...]
@@ -58,6 +59,8 @@ class Region:
     entering: tuple[tuple[NodeId, Shape], ...]
     relations: tuple[InputRelation, ...]
     goals: tuple[Goal, ...]
+    baseline_types: Types = ()
+    candidate_types: Types = ()
 
     def key(self) -> object:
         """Equal keys, equal regions: all that matters to a proof, names and source lines left out."""
@@ -70,7 +73,11 @@ class Region:
         nodes = (_structure(self.baseline, own), _structure(self.candidate, other))
         goals = tuple((own[g.baseline], other[g.candidate], g.choices) for g in self.goals)
         shapes = tuple(shape for _, shape in self.entering)
-        return self.baseline_ranks, self.candidate_ranks, shapes, relations, nodes, goals
+        types = (
+            tuple((own[node], declared) for node, declared in self.baseline_types),
+            tuple((other[node], declared) for node, declared in self.candidate_types),
+        )
+        return self.baseline_ranks, self.candidate_ranks, shapes, relations, nodes, goals, types
 
 
 class _Numbers(dict[NodeId, int]):
@@ -135,10 +142,10 @@ def terms_of(region: Region) -> RegionTerms:
     leaves = {
         node: terms.leaf(f"in{position}", shape) for position, (node, shape) in enumerate(region.entering)
     }
-    baseline = lower(region.baseline, region.baseline_ranks, leaves, terms)
+    baseline = lower(region.baseline, region.baseline_ranks, leaves, terms, region.baseline_types)
     count = len(terms)
     entering = {relation.candidate: entering_value(terms, leaves, relation) for relation in region.relations}
-    candidate = lower(region.candidate, region.candidate_ranks, entering, terms)
+    candidate = lower(region.candidate, region.candidate_ranks, entering, terms, region.candidate_types)
     return RegionTerms(terms=terms, baseline=baseline, candidate=candidate, baseline_terms=count)
 
 
