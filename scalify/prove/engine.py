@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scalify.layout.views import View
 from scalify.normalize.terms import TermId, Terms
+from scalify.prove.bindings import new_engine
 from scalify.prove.encoding import Tables, encode, program
 from scalify.prove.naming import Names
 from scalify.prove.rules.counterpart import Reading, counterpart
@@ -93,8 +94,6 @@ def saturate(
 ) -> Saturation:
     """Derive views until ``reach`` has what it needs of the goals (candidate, baseline), nothing follows, or
     the budget is spent."""
-    from egglog.bindings import EGraph
-
     names = Names()
     tables = encode(terms, used, baseline, names)
     for number, (candidate, target) in enumerate(goals):
@@ -102,7 +101,7 @@ def saturate(
     session = _Session(names, terms, reach)
     _session.append(session)
     try:
-        graph = EGraph()
+        graph = new_engine()
         _load(graph, tables)
         reason = _run(graph, session, budget)
     finally:
