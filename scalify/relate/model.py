@@ -1,7 +1,8 @@
 """Relations of inputs and outputs: the assumptions under which a verdict holds.
 
 A relation says what every rank holds of a baseline's tensor, as index maps: from the elements on all ranks
-(dimension 0 is the rank, then the local shape) to those of the baseline (dimension 0 of size ``baseline ranks``).
+(dimension 0 is the rank, then the local shape) to those of the baseline (dimension 0 of size ``baseline
+ranks``).
 It is decided from names, shapes and the structure of the graphs, never from whether a proof then succeeds.
 """
 
@@ -25,10 +26,13 @@ class InputRelation:
     """A candidate's input is its ``parts``, one after the other along ``axis`` of the local shape.
 
     ``text`` says it for people: "replicated", "dimension 1 sharded over tp", "dimension 1 fused of 3 parts,
-    each sharded over tp". ``stated`` tells whether the user said so.
+    each sharded over tp". ``stated`` tells whether the user said so. ``name`` is what the candidate's program
+    calls it, ``of`` what the baseline's calls what it is a part of.
     """
 
     candidate: NodeId
+    name: str = ""
+    of: tuple[str, ...] = ()
     parts: tuple[Part, ...]
     axis: int = 0
     text: str
@@ -52,10 +56,10 @@ class OutputRelation:
 class Relations:
     """All assumptions of one verdict, and what could not be decided.
 
-    ``undecided`` says per candidate input or output why, with the candidates that disagree: any entry makes
-    the verdict Unknown. ``unused`` are baseline inputs that no candidate input covers; ``notes`` are
-    assumptions that shapes cannot show (the order of ranks, the order inside fused weights, equal shapes
-    taken as replicated).
+    ``undecided`` says why, per "input NAME" or "output NAME" of the candidate, or for all of "inputs",
+    "outputs" or "mesh", with the candidates that disagree: any entry makes the verdict Unknown. ``unused``
+    are baseline inputs that no candidate input covers; ``notes`` are assumptions that shapes cannot show
+    (the order of ranks, the order inside fused weights, equal shapes taken as replicated).
     """
 
     inputs: tuple[InputRelation, ...]
