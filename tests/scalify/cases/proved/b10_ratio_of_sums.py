@@ -1,0 +1,22 @@
+"""B10 as it should be: losses and counts are summed over ranks, then divided."""
+
+from dataclasses import replace
+
+from scalify.ir.graph import Graph
+from scalify_cases import Program, load_pair
+
+
+def candidate() -> Graph:
+    p = Program(dp=2)
+    loss, count = p.input("loss", "f32", (1,)), p.input("count", "f32", (1,))
+    total, tokens = p.over_ranks(p.total(loss, 0)), p.over_ranks(p.total(count, 0))
+    p.output("loss", p.add("div", total, tokens))
+    return p.graph()
+
+
+PAIR = replace(
+    load_pair("unknown/b10_mean_of_ratios"),
+    verdict="proved",
+    candidate=candidate(),
+    gap="a sum over ranks of shards is not known as a sum over the dimension they are cut along",
+)

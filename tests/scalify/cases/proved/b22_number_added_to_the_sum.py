@@ -1,0 +1,16 @@
+"""B22 as it should be: the number is added once the sum is there."""
+
+from dataclasses import replace
+
+from scalify.ir.graph import Graph
+from scalify_cases import Program, load_pair
+
+
+def candidate() -> Graph:
+    p = Program(tp=2)
+    x, w = p.input("x", "f32", (4, 3)), p.input("w", "f32", (3, 10), role="parameter")
+    p.output("y", p.add("add", p.over_ranks(p.product("bi,io->bo", x, w)), 3.0))
+    return p.graph()
+
+
+PAIR = replace(load_pair("unknown/b22_number_added_to_pending_sum"), verdict="proved", candidate=candidate())

@@ -1,0 +1,31 @@
+"""Control: the softmax of all, its best k renormalised, are the softmax of the best k."""
+
+from scalify.ir.graph import Graph
+from scalify_cases import Pair, Program, replicated
+
+
+def baseline() -> Graph:
+    p = Program()
+    weights = p.add("softmax", p.input("logits", "f32", (5, 7)), axis=1)
+    best = p.add("topk_values", weights, k=3, axis=1)
+    p.output("weights", p.add("div", best, p.total(best, 1, keepdims=True)))
+    p.output("experts", p.add("topk_indices", weights, k=3, axis=1))
+    return p.graph()
+
+
+def candidate() -> Graph:
+    p = Program()
+    logits = p.input("logits", "f32", (5, 7))
+    p.output("weights", p.add("softmax", p.add("topk_values", logits, k=3, axis=1), axis=1))
+    p.output("experts", p.add("topk_indices", logits, k=3, axis=1))
+    return p.graph()
+
+
+PAIR = Pair(
+    verdict="proved",
+    baseline=baseline(),
+    candidate=candidate(),
+    inputs={"logits": replicated},
+    outputs={"weights": replicated, "experts": replicated},
+    gap="top-k is not known to commute with softmax, nor softmax to scale with what its values are divided by",
+)

@@ -1,0 +1,60 @@
+"""The corpus of pairs: each is what it says in NumPy, and gets the verdict that it says."""
+
+import pytest
+from scalify_cases import FOLDER, Pair, case_names, load_pair, suspect_lines, with_itself
+
+from scalify.ir.graph import Graph
+from scalify.prove.verify import verify
+from scalify.verdict import Proved
+
+NAMES = case_names()
+
+
+def _with_gaps() -> list[object]:
+    """Cases that the prover does not get right yet are expected to fail, and noticed once it does."""
+    return [
+        pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=pair.gap)) if pair.gap else name
+        for name, pair in ((name, load_pair(name)) for name in NAMES)
+    ]
+
+
+def _sides(pair: Pair) -> tuple[Graph, Graph]:
+    return pair.baseline, pair.candidate
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_folder_and_verdict_agree(name: str) -> None:
+    assert load_pair(name).verdict == name.split("/")[0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_graph_is_proved_equal_to_itself(name: str) -> None:
+    for graph in _sides(load_pair(name)):
+        assert isinstance(verify(graph, graph, with_itself(graph)), Proved)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_values_differ_exactly_where_the_case_says(name: str) -> None:
+    pair = load_pair(name)
+    wrong = set(pair.outputs) - set(pair.agreeing) if pair.verdict == "unknown" or pair.declared else set()
+    assert set(pair.differing()) == wrong
+
+
+@pytest.mark.parametrize("name", _with_gaps())
+def test_verdict(name: str) -> None:
+    pair = load_pair(name)
+    verdict = verify(pair.baseline, pair.candidate, pair.relations())
+    proved = {output.candidate for output in verdict.outputs if output.layout is not None}
+    assert isinstance(verdict, Proved) == (pair.verdict == "proved")
+    assert proved == set(pair.outputs if pair.verdict == "proved" else pair.agreeing)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("unknown/")])
+def test_a_node_stands_on_every_suspect_line(name: str) -> None:
+    lines = suspect_lines(name)
+    found = {
+        node.site.line
+        for node in load_pair(name).candidate.nodes
+        if node.site is not None and node.site.file == str(FOLDER / f"{name}.py")
+    }
+    assert lines and found.issuperset(lines)

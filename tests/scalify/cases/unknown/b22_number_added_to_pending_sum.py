@@ -1,0 +1,28 @@
+"""B22: a number is added to every rank's part of a sum, and so counted once per rank."""
+
+from scalify.ir.graph import Graph
+from scalify_cases import Pair, Program, replicated, sharded
+
+
+def baseline() -> Graph:
+    p = Program()
+    x, w = p.input("x", "f32", (4, 6)), p.input("w", "f32", (6, 10), role="parameter")
+    p.output("y", p.add("add", p.product("bi,io->bo", x, w), 3.0))
+    return p.graph()
+
+
+def candidate() -> Graph:
+    p = Program(tp=2)
+    x, w = p.input("x", "f32", (4, 3)), p.input("w", "f32", (3, 10), role="parameter")
+    moved = p.add("add", p.product("bi,io->bo", x, w), 3.0)  # suspect
+    p.output("y", p.over_ranks(moved))
+    return p.graph()
+
+
+PAIR = Pair(
+    verdict="unknown",
+    baseline=baseline(),
+    candidate=candidate(),
+    inputs={"x": sharded(1), "w": sharded(0)},
+    outputs={"y": replicated},
+)

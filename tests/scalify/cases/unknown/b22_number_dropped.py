@@ -1,0 +1,16 @@
+"""B22, other outcome: the number added to a pending sum is lost."""
+
+from dataclasses import replace
+
+from scalify.ir.graph import Graph
+from scalify_cases import Program, load_pair
+
+
+def candidate() -> Graph:
+    p = Program(tp=2)
+    x, w = p.input("x", "f32", (4, 3)), p.input("w", "f32", (3, 10), role="parameter")
+    p.output("y", p.over_ranks(p.product("bi,io->bo", x, w)))  # suspect
+    return p.graph()
+
+
+PAIR = replace(load_pair("unknown/b22_number_added_to_pending_sum"), candidate=candidate())
