@@ -7,14 +7,15 @@ baseline's tensor ``b``: for every element ``i`` of the window,
 
 (or the maximum, minimum or product, as ``partial`` says). A replicated value reads ``b`` without using the
 rank; a shard uses digits of the rank; a pending sum has ``partial`` digits, on which ``index`` does not
-depend. A window smaller than the tensor states something about that part only.
+depend, and speaks of all ranks: its window is whole along the rank. Any other window smaller than the tensor
+states something about that part only.
 """
 
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 
-from scalify.layout.digits import Expr, Term, aligned, bounds, digit, summed
+from scalify.layout.digits import Expr, Term, aligned, bounds, digit
 from scalify.layout.maps import IndexMap, Shape, along, identity, then
 
 RankDigits = tuple[tuple[int, int], ...]
@@ -83,10 +84,10 @@ def independent_of(index: IndexMap, digits: RankDigits) -> bool:
 
 def through(view: View, access: IndexMap) -> View | None:
     """What a reader sees who reads the viewed tensor through ``access``."""
-    if view.partial is not None and not _passes(access, view.partial.digits):
+    if view.partial is not None and not passes(access, view.partial.digits):
         return None
     window = _preimage(access, view)
-    if window is None:
+    if window is None or (view.partial is not None and window[0] != (0, access.domain[0])):
         return None
     inner = within(access, window)
     moved = tuple(
@@ -109,18 +110,16 @@ def within(access: IndexMap, window: tuple[tuple[int, int], ...]) -> IndexMap:
     return restricted
 
 
-def _passes(access: IndexMap, digits: RankDigits) -> bool:
+def passes(access: IndexMap, digits: RankDigits) -> bool:
     """Whether a reader's rank reads from its own rank as far as ``digits`` go, and the same place on all."""
     rank = access.coordinates[0]
     for stride, size in digits:
         if digit(rank, stride, size) != Expr(0, (Term(0, stride, size, 1),)):
             return False
-    rest = summed(rank.offset, [*rank.terms, *(Term(0, stride, size, -stride) for stride, size in digits)])
-    exact = aligned(rank.offset, [*rank.terms, *(Term(0, stride, size, -stride) for stride, size in digits)])
-    rest = exact or rest
-    return not uses_rank_digits(rest, digits) and not any(
-        uses_rank_digits(expr, digits) for expr in access.coordinates[1:]
-    )
+    rest = aligned(rank.offset, [*rank.terms, *(Term(0, stride, size, -stride) for stride, size in digits)])
+    if rest is None or uses_rank_digits(rest, digits):
+        return False
+    return not any(uses_rank_digits(expr, digits) for expr in access.coordinates[1:])
 
 
 def _preimage(access: IndexMap, view: View) -> tuple[tuple[int, int], ...] | None:
@@ -155,6 +154,8 @@ def narrowed(view: View, window: tuple[tuple[int, int], ...]) -> View | None:
     """The same statement about a window inside the view's own."""
     if window == view.window:
         return view
+    if view.partial is not None and window[0] != view.window[0]:
+        return None
     sizes = tuple(size for _, size in window)
     embed = tuple(
         along(dim, size, offset=start - outer)

@@ -9,6 +9,7 @@ through those that are homogeneous in it.
 """
 
 import itertools
+from ast import literal_eval
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
@@ -24,6 +25,7 @@ from scalify.layout.views import (
     common_window,
     independent_of,
     narrowed,
+    passes,
     through,
     uses_rank_digits,
 )
@@ -63,6 +65,8 @@ def counterpart(
     if passed is None or index is None:
         return None
     view = View(views[0].shape, window, index, *passed)
+    if op.startswith("over_ranks:"):
+        return _combination(op, view)
     if op.startswith("block:"):
         return _block(view, int(op.split(":")[1]), reduced, given_reduced)
     return folded(op, view, reduced, given_reduced) if reduced or given_reduced else view
@@ -78,7 +82,7 @@ def _scale_and_partial(op: str, views: Sequence[View]) -> tuple[Fraction, Partia
         return _sum_like(op, views, partial)
     if op == "mul":
         return _product(views, partial)
-    if partial is not None and (op not in FOLDS or partial.kind != op):
+    if partial is not None and (partial.kind != op or not _settles(views, partial)):
         return None
     scales = {view.scale for view in views}
     scale = scales.pop()
@@ -93,6 +97,16 @@ def _scale_and_partial(op: str, views: Sequence[View]) -> tuple[Fraction, Partia
     if op in COMPARISONS and scale > 0:
         return ONE, None
     return (ONE, partial) if scale == 1 else None
+
+
+def _settles(views: Sequence[View], partial: Partial) -> bool:
+    """Whether a fold, or an extreme of two, may be taken before the pending combination of the same kind.
+
+    An operand that is not pending takes part on every rank, so it must be the same on all of them.
+    """
+    return partial.kind in FOLDS and all(
+        view.partial is not None or independent_of(view.index, partial.digits) for view in views
+    )
 
 
 def _sum_like(
@@ -142,6 +156,14 @@ def _product(views: Sequence[View], partial: Partial | None) -> tuple[Fraction, 
     return (scale, partial) if all(independent_of(v.index, partial.digits) for v in whole) else None
 
 
+def _combination(op: str, view: View) -> View | None:
+    """Combinations over ranks on both sides: each group must stand for one group of the baseline."""
+    digits = literal_eval(op.rsplit(":", 1)[1])
+    if view.window[0] != (0, view.shape[0]) or view.partial is not None:
+        return None
+    return view if passes(view.index, digits) else None
+
+
 def _block(view: View, made: int, reduced: int, given_reduced: int) -> View | None:
     """Whole blocks: the inner dimensions of both operations must correspond one to one, untouched."""
     inner, given_inner = made + reduced, made + given_reduced
@@ -184,6 +206,8 @@ def folded(op: str, view: View, reduced: int, given_reduced: int) -> View | None
     outer, inner = view.index.coordinates[:given_kept], view.index.coordinates[given_kept:]
     if any(term.dim >= kept for expr in outer for term in expr.terms):
         return None
+    if any(view.shape[term.dim] % (term.stride * term.size) for expr in inner for term in expr.terms):
+        return None
     used: list[Term] = []
     for expr, size in zip(inner, view.index.codomain[given_kept:], strict=True):
         if not _covers(expr, size) or any(0 < term.dim < kept for term in expr.terms):
@@ -193,6 +217,8 @@ def folded(op: str, view: View, reduced: int, given_reduced: int) -> View | None
         return None
     pending = joined(tuple((term.stride, term.size) for term in used if term.dim == 0))
     if any(uses_rank_digits(expr, pending) for expr in outer):
+        return None
+    if pending and view.window[0] != (0, view.shape[0]):
         return None
     partial = _merged(op, view.partial, pending)
     if partial is None:

@@ -38,6 +38,8 @@ def united(first: View, second: View) -> View | None:
     """Two views of neighbouring windows as one, if one map explains both."""
     if first.scale != second.scale or first.partial != second.partial or first.shape != second.shape:
         return None
+    if first.index.codomain != second.index.codomain:
+        return None
     apart = [
         dim for dim, pair in enumerate(zip(first.window, second.window, strict=True)) if pair[0] != pair[1]
     ]
