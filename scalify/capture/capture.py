@@ -13,6 +13,7 @@ torch.export.load reads too; else a graph as text.
 import json
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -20,6 +21,7 @@ from torch.export import ExportedProgram
 
 from scalify.capture.exported import export, program_of
 from scalify.capture.fake_ranks import Membership, as_rank
+from scalify.capture.fx import pure_operators
 from scalify.capture.target import Build, Built, built, is_distributed_tensor, load_build
 from scalify.capture.traced import traced
 from scalify.errors import CaptureFailed, InvalidGraph
@@ -113,7 +115,8 @@ def _write_ranks(
                     "a module of DTensors has no archive per rank", hint="capture it without --per-rank"
                 )
             exported = export(module)
-            _write(exported, path, Beside(mesh=mesh, rank=rank, groups=membership.partitions(), name=name))
+            known = Beside(mesh=mesh, rank=rank, groups=membership.partitions(), name=name)
+            _write(exported, path, known)
         paths.append(path)
         if progress is not None:
             progress(rank + 1, mesh.size)
@@ -124,7 +127,8 @@ def _write(exported: ExportedProgram, path: Path, beside: Beside) -> None:
     """To a temporary name first: a capture that dies leaves no half file."""
     partial = path.with_name(path.name + ".partial.pt2")
     with _weightless(exported):
-        extra = {MEMBER.removeprefix("extra/"): json.dumps(as_json(beside))}
+        known = replace(beside, pure=pure_operators(exported.graph_module))
+        extra = {MEMBER.removeprefix("extra/"): json.dumps(as_json(known))}
         torch.export.save(exported, partial, extra_files=extra)
     partial.replace(path)
 

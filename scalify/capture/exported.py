@@ -15,7 +15,7 @@ from torch.export.graph_signature import (
     TensorArgument,
 )
 
-from scalify.capture.fx import DTYPES, FxReader, tensor_type
+from scalify.capture.fx import DTYPES, FxReader, pure_operators, tensor_type
 from scalify.capture.target import Built
 from scalify.errors import CaptureFailed
 from scalify.ir.mesh import SINGLE, Groups, Mesh
@@ -70,6 +70,7 @@ def program_of(
         ),
         mesh=mesh,
         groups=groups or {},
+        pure=pure_operators(exported.graph_module),
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import torch
+from torch._C import FunctionSchema
 from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 
@@ -158,7 +159,18 @@ class FxReader:
         return value if isinstance(value, bool | int | float) else Ref(ValueName(node.name))
 
 
+def pure_operators(module: GraphModule) -> frozenset[str]:
+    """Operators whose schema says that they write to nothing they are given."""
+    targets = (node.target for node in module.graph.nodes if node.op == "call_function")
+    return frozenset(
+        str(target) for target in targets if isinstance(target, OpOverload) and not _schema(target).is_mutable
+    )
+
+
 def _argument_names(operator: OpOverload) -> tuple[str, ...]:
-    # An operator's schema has no other name.
-    schema = operator._schema  # pyright: ignore[reportPrivateUsage]
-    return tuple(argument.name for argument in schema.arguments)
+    return tuple(argument.name for argument in _schema(operator).arguments)
+
+
+def _schema(operator: OpOverload) -> FunctionSchema:
+    # There is no public way to an operator's schema.
+    return operator._schema  # pyright: ignore[reportPrivateUsage]

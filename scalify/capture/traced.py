@@ -18,7 +18,7 @@ from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
 from torch.utils import _pytree as pytree
 
 from scalify.capture.exported import stored_values
-from scalify.capture.fx import FxReader, tensor_type
+from scalify.capture.fx import FxReader, pure_operators, tensor_type
 from scalify.capture.target import Built
 from scalify.errors import CaptureFailed
 from scalify.ir.mesh import SINGLE, Groups, Mesh
@@ -141,6 +141,7 @@ def _program(
         results=tuple(Result(value=output) for output in reader.outputs()),
         mesh=mesh,
         groups=groups,
+        pure=pure_operators(graph),
     )
 
 

@@ -1,8 +1,8 @@
 """Which operators share memory with an argument, write to it, or do nothing that a proof is about."""
 
-from dataclasses import dataclass
+from enum import Enum
 
-from scalify.load.torch_export.program import Call, Ref, ValueName
+from scalify.load.torch_export.program import Call, Value
 
 # Checks and markers: their results are not used, they change nothing.
 IGNORED = frozenset({
@@ -24,39 +24,45 @@ _VIEWS = frozenset({
     "unfold", "unflatten", "dropout", "feature_dropout",
 })  # fmt: skip
 
-# Views where memory allows, copies elsewhere.
-_PERHAPS = frozenset(
-    {"reshape", "flatten", "contiguous", "reshape_as", "_reshape_alias", "ravel", "meshgrid"}
-)
+# Views of what lies row-major, copies of what does not, mostly.
+_PERHAPS = frozenset({"reshape", "flatten", "reshape_as", "_reshape_alias", "ravel", "meshgrid"})
 
 _PURE_NAMESPACES = frozenset({"aten", "prims", "_c10d_functional"})
 
 
-@dataclass(frozen=True, slots=True)
-class Sharing:
-    """A result lies in the memory of ``name``: surely, or perhaps."""
+class Sharing(Enum):
+    """A result lies in the memory of an argument."""
 
-    name: ValueName
-    certain: bool
+    SURE = "surely"
+    PERHAPS = "perhaps"
 
 
-def shares(call: Call, base: str) -> Sharing | None:
-    """Whose memory the results of a call lie in, if anybody's."""
+def shares(call: Call, base: str, source: Value) -> Sharing | None:
+    """Whether the results of a call lie in the memory of its first tensor, ``source``."""
     namespace, _, operator = base.partition(".")
-    source = next((value for value in call.arguments.values() if isinstance(value, Ref)), None)
-    if source is None:
-        return None
-    if base == "_c10d_functional.wait_tensor":
-        return Sharing(source.name, certain=True)
+    if base == "_c10d_functional.wait_tensor" or (namespace == "aten" and operator in _VIEWS):
+        return Sharing.SURE
     if namespace != "aten":
         return None
-    if operator in _VIEWS:
-        return Sharing(source.name, certain=True)
     if operator in _PERHAPS:
-        return Sharing(source.name, certain=False)
-    if operator in ("to", "type_as"):
-        return Sharing(source.name, certain=False)
-    return None
+        return Sharing.SURE if source.contiguous else Sharing.PERHAPS
+    if operator == "contiguous":
+        return _contiguous(call, source)
+    return _cast(call, source) if operator in ("to", "type_as") else None
+
+
+def _contiguous(call: Call, source: Value) -> Sharing | None:
+    if call.arguments.get("memory_format") is not None:
+        return Sharing.PERHAPS
+    return Sharing.SURE if source.contiguous else None
+
+
+def _cast(call: Call, source: Value) -> Sharing | None:
+    """``to`` copies if it has to: to another type surely, to another device too, which is not known here."""
+    result = call.results[0] if call.results else None
+    if result is None or result.type.dtype != source.type.dtype or call.arguments.get("copy") is True:
+        return None
+    return Sharing.SURE if call.target == "aten.to.dtype" else Sharing.PERHAPS
 
 
 def is_pure(target: str) -> bool:

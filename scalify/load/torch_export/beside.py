@@ -21,12 +21,16 @@ RANKS_LIMIT = 65_536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """Whose program this is: one of ``mesh.size`` ranks, or a single device's."""
+    """Whose program this is: one of ``mesh.size`` ranks, or a single device's.
+
+    ``pure`` are operators of other libraries whose schema says that they write to nothing.
+    """
 
     mesh: Mesh = SINGLE
     rank: int = 0
     groups: Mapping[str, Groups] = field(default_factory=lambda: MappingProxyType({}))
     name: str = ""
+    pure: frozenset[str] = frozenset()
 
 
 def beside(archive: Archive) -> Beside:
@@ -51,6 +55,7 @@ def beside(archive: Archive) -> Beside:
         rank=rank,
         groups=MappingProxyType({name: _groups(entry, mesh, name) for name, entry in groups.items()}),
         name=text(fields.get("name", ""), "the name"),
+        pure=frozenset(text(target, "an operator") for target in array(fields.get("pure", []), "pure")),
     )
 
 
@@ -62,6 +67,7 @@ def as_json(beside: Beside) -> Json:
         "name": beside.name,
         "mesh": [[name, size] for name, size in beside.mesh.axes],
         "rank": beside.rank,
+        "pure": sorted(beside.pure),
         "groups": {name: [list(group) for group in groups] for name, groups in beside.groups.items()},
     }
 

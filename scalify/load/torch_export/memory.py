@@ -20,7 +20,7 @@ from scalify.errors import InvalidGraph
 from scalify.ir.graph import Node, NodeId
 from scalify.load.torch_export.emit import Emitter, Wire
 from scalify.load.torch_export.fields import damaged
-from scalify.load.torch_export.program import ValueName
+from scalify.load.torch_export.program import Value, ValueName
 
 _MOVES = frozenset({"slice", "reshape", "transpose", "broadcast"})
 _LONGEST_CHAIN = 64
@@ -40,6 +40,7 @@ class _Storage:
 class _Place:
     """A value: its storage, the moves that lead to it, and the node that it was at some version."""
 
+    value: Value
     storage: _Storage
     chain: tuple[Node, ...] = ()
     known: bool = True
@@ -55,15 +56,14 @@ class Memory:
     tracked: bool
     _places: dict[ValueName, _Place] = field(default_factory=dict[ValueName, _Place])
 
-    def new(self, name: ValueName, wire: Wire) -> None:
+    def new(self, value: Value, wire: Wire) -> None:
         """A value in memory of its own."""
-        storage = _Storage(wire)
-        self._places[name] = _Place(storage=storage, wire=wire, version=0)
+        self._places[value.name] = _Place(value=value, storage=_Storage(wire), wire=wire, version=0)
 
-    def view(self, name: ValueName, of: ValueName, wire: Wire, certain: bool) -> None:
+    def view(self, value: Value, of: ValueName, wire: Wire, certain: bool) -> None:
         """A value in the memory of another; ``certain`` says that it surely is."""
         if not self.tracked:
-            self.new(name, wire)
+            self.new(value, wire)
             return
         base = self._place(of)
         chain = self._between(self.read(of), wire) if certain and base.known else None
@@ -74,8 +74,8 @@ class Memory:
         known = chain is not None and len(full) <= _LONGEST_CHAIN
         if not known:
             storage.certain = False
-        self._places[name] = _Place(
-            storage=storage, chain=full, known=known, wire=wire, version=storage.version
+        self._places[value.name] = _Place(
+            value=value, storage=storage, chain=full, known=known, wire=wire, version=storage.version
         )
 
     def read(self, name: ValueName) -> Wire:
@@ -87,6 +87,10 @@ class Memory:
         wire = self._replayed(place)
         self._places[name] = replace(place, wire=wire, version=storage.version)
         return wire
+
+    def described(self, name: ValueName) -> Value:
+        """What the record says of a value."""
+        return self._place(name).value
 
     def changed(self, name: ValueName) -> bool:
         """Whether the memory that a value names was written to."""

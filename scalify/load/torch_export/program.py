@@ -99,11 +99,15 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """What one rank runs. ``groups``: for each process group that it names, how it cuts up the mesh."""
+    """What one rank runs. ``groups``: for each process group that it names, how it cuts up the mesh.
+
+    ``pure`` are operators of other libraries that are known to write to nothing that they are given.
+    """
 
     name: str
     parameters: tuple[Parameter, ...]
     calls: tuple[Call, ...]
     results: tuple[Result, ...]
     mesh: Mesh = SINGLE
+    pure: frozenset[str] = frozenset()
     groups: Mapping[str, Groups] = field(default_factory=lambda: MappingProxyType({}))

@@ -32,5 +32,6 @@ def read_program(path: Path) -> tuple[Program, Beside]:
             results=results(signature, reader),
             mesh=known.mesh,
             groups=known.groups,
+            pure=known.pure,
         )
     return program, known

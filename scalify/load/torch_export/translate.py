@@ -6,11 +6,12 @@ Nodes that no output depends on are left out; inputs stay.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scalify.errors import InvalidGraph
 from scalify.ir.graph import Attr, Graph, Node, NodeId, Output, TensorType
-from scalify.load.torch_export.aliasing import IGNORED, INLINED, is_pure, shares
+from scalify.load.torch_export.aliasing import IGNORED, INLINED, Sharing, is_pure, shares
+from scalify.load.torch_export.any_dim import along_any_dim
 from scalify.load.torch_export.bodies import prefixed
 from scalify.load.torch_export.canonical import text_of
 from scalify.load.torch_export.emit import Emitter, Wire
@@ -18,7 +19,7 @@ from scalify.load.torch_export.fields import damaged
 from scalify.load.torch_export.meaning import MEANINGS
 from scalify.load.torch_export.memory import Memory
 from scalify.load.torch_export.operation import Meaning, Operation, Outcome, Unmodelled
-from scalify.load.torch_export.program import Argument, Body, Call, Parameter, Program, Ref
+from scalify.load.torch_export.program import Argument, Body, Call, Parameter, Program, Ref, Value
 
 
 def translate(program: Program) -> Graph:
@@ -46,7 +47,7 @@ class _Translation:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._emit = Emitter(program.mesh)
-        self._memory = Memory(self._emit, tracked=not all(_only_reads(call) for call in program.calls))
+        self._memory = Memory(self._emit, tracked=not all(map(self._only_reads, program.calls)))
         self._outputs: list[Output] = []
 
     def graph(self) -> Graph:
@@ -55,9 +56,10 @@ class _Translation:
         for call in self._program.calls:
             self._call(call)
         self._give()
+        roots = tuple(output.value for output in self._outputs)
         return Graph(
             name=self._program.name,
-            nodes=live(tuple(self._emit.nodes.values()), tuple(output.value for output in self._outputs)),
+            nodes=live(along_any_dim(tuple(self._emit.nodes.values())), roots),
             outputs=tuple(self._outputs),
             mesh=self._program.mesh,
         )
@@ -70,7 +72,8 @@ class _Translation:
             op, attrs = "constant", {"data": parameter.data}
         elif parameter.digest is not None:
             op, attrs = "constant", {"digest": parameter.digest}
-        self._memory.new(parameter.name, self._emit.emit(op, declared=parameter.type, attrs=attrs))
+        value = Value(name=parameter.name, type=parameter.type, contiguous=parameter.contiguous)
+        self._memory.new(value, self._emit.emit(op, declared=parameter.type, attrs=attrs))
 
     def _give(self) -> None:
         """Results in order, then what was written to memory that came from outside."""
@@ -125,16 +128,17 @@ class _Translation:
         """Results get their names; those that share memory with an argument are views of it."""
         if len(wires) < len(call.results):
             raise damaged(f"{call.name} has {len(call.results)} results, its operator {len(wires)}")
-        sharing = shares(call, target.base) if self._memory.tracked else None
+        source = next((value for value in call.arguments.values() if isinstance(value, Ref)), None)
+        sharing = source and shares(call, target.base, self._memory.described(source.name))
         for value, wire in zip(call.results, wires, strict=False):
             if value is None:
                 continue
             made = wire or self._unknown(call, value.type, value.name)
             checked(call, made, value.type)
-            if sharing is None:
-                self._memory.new(value.name, made)
+            if source is None or sharing is None:
+                self._memory.new(value, made)
             else:
-                self._memory.view(value.name, sharing.name, made, sharing.certain)
+                self._memory.view(value, source.name, made, sharing is Sharing.SURE)
 
     def _write(self, call: Call, wires: Sequence[Wire | None]) -> None:
         """An in-place operator: its first argument gets the result, and so does the result's name."""
@@ -146,19 +150,34 @@ class _Translation:
         self._memory.write(into.name, new, self._hidden(call))
         for value in call.results:
             if value is not None:
-                self._memory.view(value.name, into.name, self._memory.read(into.name), certain=True)
+                self._memory.view(value, into.name, self._memory.read(into.name), certain=True)
 
     def _opaque(self, call: Call, target: _Target) -> None:
         """One node per result; what it may have written to is not known any more."""
         for number, value in enumerate(call.results):
             if value is not None:
                 suffix = "" if number == 0 else f"#{number}"
-                self._memory.new(value.name, self._unknown(call, value.type, suffix))
-        if is_pure(call.target):
+                self._memory.new(value, self._unknown(call, value.type, suffix))
+        if self._is_pure(call):
             return
         for argument in call.arguments.values():
             for ref in refs(argument):
                 self._memory.spoil(ref.name, self._hidden(call))
+
+    def _is_pure(self, call: Call) -> bool:
+        return is_pure(call.target) or call.target in self._program.pure
+
+    def _only_reads(self, call: Call) -> bool:
+        """Whether a call surely writes to no memory that it is given."""
+        inner = [value for value in call.arguments.values() if isinstance(value, Body)]
+        if call.target in INLINED or inner:
+            return call.target in INLINED and all(
+                self._only_reads(step) for body in inner for step in body.calls
+            )
+        target = _target(call.target)
+        return not target.in_place and (
+            call.target in IGNORED or self._is_pure(call) or target.base in MEANINGS
+        )
 
     def _unknown(self, call: Call, type_: TensorType, suffix: str) -> Wire:
         operands = tuple(
@@ -189,12 +208,13 @@ class _Translation:
             raise damaged(f"{call.name} passes {len(given)} values to a graph that takes {len(body.inputs)}")
         inner = prefixed(body, f"{call.name}/")
         for name, ref in zip(inner.inputs, given, strict=True):
-            self._memory.view(name, ref.name, self._memory.read(ref.name), certain=True)
+            described = replace(self._memory.described(ref.name), name=name)
+            self._memory.view(described, ref.name, self._memory.read(ref.name), certain=True)
         for step in inner.calls:
             self._call(step)
         for value, ref in zip(call.results, inner.outputs, strict=False):
             if value is not None and ref is not None:
-                self._memory.view(value.name, ref.name, self._memory.read(ref.name), certain=True)
+                self._memory.view(value, ref.name, self._memory.read(ref.name), certain=True)
 
 
 def refs(argument: Argument) -> tuple[Ref, ...]:
@@ -213,16 +233,6 @@ def checked(call: Call, wire: Wire, stated: TensorType) -> None:
             f"{call.name} ({call.target}) is said to have shape {list(stated.shape)}, "
             f"but its operands give {list(wire.type.shape)}"
         )
-
-
-def _only_reads(call: Call) -> bool:
-    inner = [value for value in call.arguments.values() if isinstance(value, Body)]
-    if any(not _only_reads(step) for body in inner for step in body.calls):
-        return False
-    target = _target(call.target)
-    if target.in_place:
-        return False
-    return call.target in IGNORED or call.target in INLINED or is_pure(call.target) or target.base in MEANINGS
 
 
 def live(nodes: tuple[Node, ...], roots: tuple[NodeId, ...]) -> tuple[Node, ...]:

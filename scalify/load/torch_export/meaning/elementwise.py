@@ -90,10 +90,13 @@ def _clamp(low: str | None, high: str | None) -> Meaning:
     return meaning
 
 
-def _hardtanh(op: Operation) -> Wire:
+def _hardtanh(low: float, high: float) -> Meaning:
+    return lambda op: _between(op, op.number("min_val", low), op.number("max_val", high))
+
+
+def _between(op: Operation, lowest: float, highest: float) -> Wire:
     dtype, wire = op.result.dtype, op.tensor("self")
-    low = op.emit.constant(dtype, op.number("min_val", -1))
-    high = op.emit.constant(dtype, op.number("max_val", 1))
+    low, high = op.emit.constant(dtype, lowest), op.emit.constant(dtype, highest)
     return op.emit.elementwise("min", op.emit.elementwise("max", wire, low, dtype=dtype), high, dtype=dtype)
 
 
@@ -159,7 +162,8 @@ ELEMENTWISE: Meanings = MappingProxyType({
     "aten.gelu": _gelu,
     "aten.leaky_relu": _leaky_relu,
     "aten.softplus": _softplus,
-    "aten.hardtanh": _hardtanh,
+    "aten.hardtanh": _hardtanh(-1, 1),
+    "aten.relu6": _hardtanh(0, 6),
     "aten.elu": _elu,
     "aten.glu": _glu,
     "aten.log_sigmoid": _log_sigmoid,

@@ -29,6 +29,24 @@ def _stack(op: Operation) -> Wire:
     return joined(op, [_with_axis(op, wire, axis) for wire in wires], axis)
 
 
+def _rows(op: Operation) -> Wire:
+    """Vectors are rows of one."""
+    wires = [
+        op.emit.reshape(wire, (1,) * (2 - len(wire.shape)) + wire.shape) for wire in op.tensors("tensors")
+    ]
+    return joined(op, wires, 0)
+
+
+def _columns(op: Operation) -> Wire:
+    """Vectors follow each other."""
+    wires = [op.emit.reshape(wire, wire.shape or (1,)) for wire in op.tensors("tensors")]
+    return joined(op, wires, 0 if len(wires[0].shape) == 1 else 1)
+
+
+def _broadcast_tensors(op: Operation) -> Sequence[Wire]:
+    return [op.emit.broadcast(wire, op.result.shape) for wire in op.tensors("tensors")]
+
+
 def _with_axis(op: Operation, wire: Wire, axis: int) -> Wire:
     return op.emit.reshape(wire, (*wire.shape[:axis], 1, *wire.shape[axis:]))
 
@@ -52,5 +70,8 @@ JOINING: Meanings = MappingProxyType({
     "aten.concat": _cat,
     "aten.concatenate": _cat,
     "aten.stack": _stack,
+    "aten.vstack": _rows,
+    "aten.hstack": _columns,
+    "aten.broadcast_tensors": _broadcast_tensors,
     "aten.meshgrid": _meshgrid,
 })  # fmt: skip

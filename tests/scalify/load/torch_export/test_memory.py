@@ -1,0 +1,167 @@
+"""Writes in place: seen through every view of the memory, or opaque, never lost."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch_graphs import (
+    Applied,
+    Cases,
+    assert_translates,
+    expected,
+    opaque_targets,
+    reals,
+    through_file,
+    values,
+)
+
+from scalify.ir.evaluate import evaluate
+
+CASES = Cases()
+
+
+@CASES.add(reals(3, 4))
+def a_write_is_seen_by_the_name_it_was_given(x: Tensor) -> object:
+    y = x * 1
+    z = y.add_(2)
+    return y, z, z * 2
+
+
+@CASES.add(reals(4, 4))
+def a_slice_writes_to_what_it_is_a_slice_of(x: Tensor) -> object:
+    y = x.clone()
+    y[1:3] += 1
+    y[:, 0] = 7.0
+    y[2].mul_(3)
+    return y, y.sum()
+
+
+@CASES.add(reals(4, 4))
+def a_view_sees_what_is_written_to_its_base(x: Tensor) -> object:
+    y = x.clone()
+    row, column = y[1], y[:, 2]
+    y.mul_(2)
+    y[1, 2] = 5
+    return row, column
+
+
+@CASES.add(reals(2, 6))
+def views_of_views_see_each_others_writes(x: Tensor) -> object:
+    y = x.clone()
+    left, right = y.t().split(3)
+    left.transpose(0, 1)[1].add_(1)
+    right.zero_()
+    return y, left, right
+
+
+@CASES.add(reals(3, 4), torch.tensor([2, 0]), reals(2, 4))
+def indices_write_in_place(x: Tensor, index: Tensor, v: Tensor) -> object:
+    y = x.clone()
+    y[index] = v
+    y.index_add_(0, index, v)
+    y.masked_fill_(y > 1, 0.5)
+    y.clamp_(-1, 1)
+    return y
+
+
+@CASES.add(reals(3, 4))
+def a_buffer_made_empty_is_what_was_written_to_it(x: Tensor) -> object:
+    y = torch.empty_like(x)
+    y.copy_(x[:1])
+    return y
+
+
+@CASES.add(reals(3, 4))
+def a_reshape_of_a_whole_tensor_is_a_view(x: Tensor) -> object:
+    y = x.clone()
+    y.reshape(12).add_(1)
+    y.contiguous().mul_(2)
+    y.to(torch.float64).sub_(1)
+    return y
+
+
+@CASES.add(reals(3, 4))
+def a_copy_is_not_written_to(x: Tensor) -> object:
+    y = x.clone()
+    kept = (y.t().contiguous(), y.to(torch.float32), y.clone())
+    y.zero_()
+    return *kept, y
+
+
+@CASES.add(reals(2, 3))
+def without_gradients_is_inlined(x: Tensor) -> object:
+    with torch.no_grad():
+        y = x * 2
+        y.add_(1)
+    return y + x
+
+
+@pytest.mark.parametrize("name", CASES.names)
+def test_in_place_operators_mean_what_pytorch_computes(name: str, tmp_path: Path) -> None:
+    assert_translates(*CASES[name], tmp_path)
+
+
+class Cache(nn.Module):
+    """Appends to a buffer, as a KV cache does."""
+
+    cache: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("cache", torch.arange(12, dtype=torch.float64).reshape(3, 4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.cache[:, 1:3] = x
+        return self.cache.sum(1)
+
+
+def test_a_written_buffer_is_an_output_that_takes_its_place(tmp_path: Path) -> None:
+    args = [reals(3, 2)]
+    graph = through_file(Cache(), args, tmp_path)
+
+    cache = next(output for output in graph.outputs if output.alias == "cache")
+    before = Cache().cache.numpy()
+    found = evaluate(graph, {"cache": before, "x": args[0].numpy()})
+    module = Cache()
+    wanted = expected(module, args)
+    assert (found[cache.name][0] == module.cache.numpy()).all()
+    assert (found["output_0"][0] == wanted[0]).all()
+
+
+def a_write_that_cannot_be_followed(x: Tensor) -> object:
+    y = x.clone()
+    y[:, ::2].add_(1)
+    return y
+
+
+def test_a_write_with_gaps_makes_what_it_wrote_to_opaque(tmp_path: Path) -> None:
+    graph = through_file(Applied(a_write_that_cannot_be_followed), [reals(3, 4)], tmp_path)
+
+    assert opaque_targets(graph) == ["aten.add_.Tensor (written)"]
+
+
+def a_write_to_what_may_be_a_copy(x: Tensor) -> object:
+    y = x.clone().t()
+    flat = y.reshape(12)
+    flat.add_(1)
+    return y, flat
+
+
+def test_a_write_to_a_copy_that_might_be_a_view_is_not_guessed(tmp_path: Path) -> None:
+    graph = through_file(Applied(a_write_to_what_may_be_a_copy), [reals(3, 4)], tmp_path)
+
+    assert len(opaque_targets(graph)) == 2
+
+
+def test_a_read_before_the_write_keeps_its_value(tmp_path: Path) -> None:
+    def program(x: Tensor) -> object:
+        y = x.clone()
+        before = y * 1
+        y.add_(1)
+        return before, y
+
+    args = [reals(2, 2)]
+    graph = through_file(Applied(program), args, tmp_path)
+
+    assert (values(graph, None, args)[0] == args[0].numpy()).all()
