@@ -122,7 +122,7 @@ def _advance(
         if _is_enough(region, proof):
             _accept(state, region, number, proof)
             return None, stop
-        failed = failed or (region, proof)
+        failed = (region, proof)
     return failed, place
 
 

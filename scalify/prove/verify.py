@@ -60,7 +60,7 @@ def verify(
     if chain.is_complete and all(output.layout is not None for output in outputs):
         return Proved(
             outputs=outputs,
-            assumptions=_assumptions(relations),
+            assumptions=(*_assumptions(relations), *_assumed(chain)),
             certificate=Certificate(regions=(), used=(), rules_version=1),
             work=work,
         )
@@ -113,6 +113,11 @@ def _results(relations: Relations, shown: Mapping[str, str]) -> tuple[OutputResu
         )
         for relation in relations.outputs
     )
+
+
+def _assumed(chain: Chain) -> tuple[str, ...]:
+    sides = [side for p in chain.proofs for side in (p.region_terms.baseline, p.region_terms.candidate)]
+    return tuple(sorted({text for side in sides for text in side.assumed}))
 
 
 def _assumptions(relations: Relations) -> tuple[str, ...]:
