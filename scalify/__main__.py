@@ -1,0 +1,5 @@
+"""``python -m scalify`` is ``scalify``."""
+
+from scalify.cli import main
+
+main()

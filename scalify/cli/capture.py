@@ -1,0 +1,41 @@
+"""``scalify capture``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scalify.cli.options import mesh_axes
+
+EPILOG = """Examples:
+
+\b
+  scalify capture model.py:build -o model.pt
+  scalify capture model_tp.py:build -o model-tp4.scg --mesh tp=4
+
+This runs the code in the module. On a mesh, build(rank, groups) is called once for every rank.
+"""
+
+
+def capture(
+    target: Annotated[
+        str, typer.Argument(metavar="MODULE.py:BUILD", help="The function that builds the model.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The graph to write.")],
+    mesh: Annotated[
+        str, typer.Option("--mesh", metavar="AXES", help="The ranks, slowest axis first: tp=4,dp=2.")
+    ] = "",
+    per_rank: Annotated[
+        bool, typer.Option("--per-rank", help="A file for every rank, not one for all.")
+    ] = False,
+) -> None:
+    """Write the graph of a PyTorch model. No weights are needed: build it on the meta device."""
+    from scalify.capture import capture as capture_graph
+    from scalify.cli.progress import progress_bar
+    from scalify.ir.mesh import Mesh
+
+    ranks = Mesh(axes=mesh_axes(mesh) if mesh else ())
+    with progress_bar("capturing") as progress:
+        files = capture_graph(target, output, mesh=ranks, per_rank=per_rank, progress=progress)
+    for file in files:
+        typer.echo(f"wrote {file}", err=True)

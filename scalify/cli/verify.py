@@ -1,0 +1,73 @@
+"""``scalify verify``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scalify.cli.options import Format, FormatOption, VerboseOption, memory_size
+
+EPILOG = """Examples:
+
+\b
+  scalify verify model.pt model-tp4.pt
+  scalify verify model.pt 'model-tp4.rank*.pt'
+  scalify verify tp1/graph.hlo.pb tp8/graph.hlo.pb --format json -o result.json
+
+Exit status 0 if the programs are proved equal, 4 if that is not known.
+"""
+
+
+def verify(
+    baseline: Annotated[
+        str, typer.Argument(metavar="BASELINE", help="A graph; or a folder or quoted pattern: one per rank.")
+    ],
+    candidate: Annotated[
+        list[str], typer.Argument(metavar="CANDIDATE", help="Likewise; or several files, one per rank.")
+    ],
+    relations: Annotated[
+        Path | None,
+        typer.Option("--relations", metavar="FILE", help="States how inputs lie on the ranks, *.toml."),
+    ] = None,
+    output_format: FormatOption = Format.TEXT,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write the result there too, as JSON."),
+    ] = None,
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", metavar="SECONDS", min=0.1, help="Give up then.")
+    ] = 600.0,
+    memory_limit: Annotated[
+        int, typer.Option("--memory-limit", metavar="SIZE", parser=memory_size, help="Of the prover.")
+    ] = "4GB",  # pyright: ignore[reportArgumentType] - typer reads defaults with the parser, too
+    memo: Annotated[bool, typer.Option("--memo/--no-memo", help="Prove equal regions once.")] = True,
+    partition: Annotated[
+        bool, typer.Option("--partition/--no-partition", help="Prove region by region.")
+    ] = True,
+    verbose: VerboseOption = False,
+) -> None:
+    """Prove that a program computes what another one does, on however many ranks.
+
+    Equality is over the reals, under assumptions on how inputs lie on the ranks, which are printed.
+    """
+    from scalify.cli.progress import progress_bar
+    from scalify.cli.sides import side_files
+    from scalify.worker.client import Prover
+    from scalify.worker.protocol import Request
+
+    request = Request(
+        baseline=side_files([baseline]),
+        candidate=side_files(candidate),
+        relations=None if relations is None else str(relations),
+        partition=partition,
+        memo=memo,
+        duration_s=time_limit,
+        memory_bytes=memory_limit,
+    )
+    with Prover(request) as prover:
+        from scalify.report.output import deliver, exit_status  # while the prover works
+
+        with progress_bar("proving") as progress:
+            result = prover.result(progress)
+    deliver(result, output_format.value, output, full=verbose)
+    raise typer.Exit(exit_status(result))

@@ -1,0 +1,1 @@
+"""What a verification answered, for people and for programs. Nothing here needs a prover or a loader."""

@@ -1,0 +1,37 @@
+"""Why a verdict is Unknown, in a sentence, and what the user can do about it."""
+
+from scalify.report.result import Result
+from scalify.verdict import Reason
+
+_WHY = {
+    Reason.UNRELATED: "it is not known how the baseline's inputs or outputs lie on the candidate's ranks",
+    Reason.UNPROVED: "no rule shows that the outputs are equal; they may differ, or a rule may be missing",
+    Reason.UNKNOWN_OPS: "some operations have no meaning here, so nothing is known of their results",
+    Reason.BUDGET: "the budget of time or facts was spent before the proof was found",
+    Reason.KILLED: "the prover was stopped",
+    Reason.UNCHECKED: "a proof was found, but its certificate could not be replayed; it is not trusted",
+}
+_DO = {
+    Reason.UNRELATED: "state the relations of these inputs in a file: --relations FILE.toml",
+    Reason.UNPROVED: "look at the place above: if both programs are right, the proof needs a rule",
+    Reason.UNKNOWN_OPS: "define the op: capture the program with it written out in ops that have a meaning",
+    Reason.BUDGET: "give it more time: --time-limit SECONDS",
+    Reason.KILLED: "give it more: --time-limit SECONDS, --memory-limit SIZE",
+    Reason.UNCHECKED: "please report this: the fault is in scalify",
+}
+
+
+def why(result: Result) -> str:
+    """The reason, in a sentence without an end; empty for a proof."""
+    if result.reason is None:
+        return ""
+    return _WHY[result.reason] + (f": {result.detail}" if result.detail else "")
+
+
+def what_to_do(result: Result) -> str:
+    """The next step; empty for a proof."""
+    if result.reason is None:
+        return ""
+    if result.reason is Reason.UNPROVED and result.suspect is None:
+        return "nothing can be said of where; a smaller pair of programs may show it"
+    return _DO[result.reason]

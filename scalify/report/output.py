@@ -1,0 +1,28 @@
+"""A result to where it was asked for: standard output, for people or for programs, and a file."""
+
+import sys
+from pathlib import Path
+from typing import Literal
+
+from scalify.errors import EXIT_OK, EXIT_UNKNOWN
+from scalify.report.page import page_for, show
+from scalify.report.result import Result
+from scalify.report.store import as_json, save
+from scalify.report.text import add_report
+
+
+def deliver(result: Result, format: Literal["text", "json"], file: Path | None, *, full: bool) -> None:
+    """Write and print. Text is in full if asked for; JSON always is."""
+    if file is not None:
+        save(result, file)
+    if format == "json":
+        sys.stdout.write(as_json(result) + "\n")
+    else:
+        page = page_for(sys.stdout)
+        add_report(page, result, full=full)
+        show(page)
+
+
+def exit_status(result: Result) -> int:
+    """0 for a proof."""
+    return EXIT_OK if result.verdict == "proved" else EXIT_UNKNOWN

@@ -1,0 +1,50 @@
+"""A node as people look for it: what it is, where it stands, and the line that made it."""
+
+from collections.abc import Iterator, Mapping
+
+from scalify.ir.graph import Site
+from scalify.report.page import Page, Piece, Styled
+from scalify.verdict import Place
+
+_PACKAGES = ("site-packages/", "dist-packages/")
+
+
+def add_place(page: Page, name: str, place: Place, sources: Mapping[str, str]) -> None:
+    """``all_reduce %add.3 in layers.0.mlp``, its line below, and the line's text below that."""
+    scope = f" in {place.scope}" if place.scope else ""
+    page.fact(name, Styled(place.op, "bold"), f" %{place.node}{scope}")
+    if place.site is None:
+        page.fact("", Styled("no line of source is known", "faint"))
+        return
+    page.fact("", *site_pieces(place.site))
+    source = sources.get(place_key(place.site))
+    if source:
+        page.fact("", "| ", Styled(source, "quoted"))
+
+
+def place_pieces(place: Place) -> Iterator[Piece]:
+    """The same on one line, without the source's text."""
+    yield f"{place.op} %{place.node}"
+    if place.site is not None:
+        yield "  "
+        yield from site_pieces(place.site)
+
+
+def site_pieces(site: Site) -> Iterator[Piece]:
+    """``llama.py:212 in forward``."""
+    yield Styled(f"{short_file(site.file)}:{site.line}", "place")
+    if site.function:
+        yield f" in {site.function}"
+
+
+def place_key(site: Site) -> str:
+    """ "file:line"."""
+    return f"{site.file}:{site.line}"
+
+
+def short_file(file: str) -> str:
+    """What follows ``site-packages``; the whole path of a user's own file."""
+    for folder in _PACKAGES:
+        if folder in file:
+            return file.rpartition(folder)[2]
+    return file

@@ -1,0 +1,100 @@
+"""A verification as plain data: everything that a report says, and nothing that only a prover understands.
+
+It is what the worker sends, what ``--format json`` prints, and what ``explain`` reads again. A field that is
+added leaves the version as it is, one that goes or changes its meaning raises it (docs/scalify-json.md).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+from scalify.verdict import OutputResult, Reason, Suspect, Work
+
+Outcome = Literal["proved", "unknown"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A file as it was named, and what was in it. ``sha256`` is None where the file was not read."""
+
+    path: str
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """One axis of the ranks."""
+
+    name: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """One side. ``nodes`` and ``mesh`` are None where it was not loaded; an empty mesh is one device."""
+
+    files: tuple[File, ...]
+    name: str = ""
+    nodes: int | None = None
+    mesh: tuple[Axis, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assumption:
+    """What was taken for granted of one input of the candidate: how it lies, and of what it is a part."""
+
+    input: str
+    of: tuple[str, ...]
+    text: str
+    stated: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegionsDone:
+    """How far the proof came."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trust:
+    """What a proof leans on: rules by version, and what counts as equal."""
+
+    rules_version: int
+    policies: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What all took, processes and imports included. ``cpu_s`` is None where nobody counted it."""
+
+    cpu_s: float | None
+    wall_s: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """The whole answer. ``detail`` says how the prover ended where it did not end by itself.
+
+    ``sources`` are lines of source text by "file:line", where the file was at hand.
+    """
+
+    scalify: str
+    verdict: Outcome
+    reason: Reason | None
+    detail: str = ""
+    baseline: Program
+    candidate: Program
+    outputs: tuple[OutputResult, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
+    notes: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
+    suspect: Suspect | None = None
+    missing: tuple[str, ...] = ()
+    progress: RegionsDone | None = None
+    trust: Trust | None = None
+    work: Work | None = None
+    cost: Cost | None = None
+    sources: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))

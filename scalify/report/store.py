@@ -1,0 +1,70 @@
+"""Results in files: written whole or not at all, and read as strictly as anything from elsewhere."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from scalify.errors import ScalifyError
+from scalify.report.codec import CodecError, document, plain, read
+from scalify.report.result import Result
+
+SCHEMA = "scalify.result"
+VERSION = 1
+MAX_FILE_BYTES = 1 << 28
+
+
+class InvalidResult(ScalifyError):
+    """A file that is not a result of ours."""
+
+
+def as_json(result: Result) -> str:
+    """The result as one JSON object that says which schema it follows."""
+    return document({"schema": SCHEMA, "version": VERSION, **plain(result)}, indent=2)
+
+
+def save(result: Result, path: Path) -> None:
+    """Write the JSON to a file."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    try:
+        partial.write_text(as_json(result) + "\n", encoding="ascii")
+        partial.replace(path)
+    except OSError as error:
+        raise ScalifyError(
+            f"cannot write {path}: {error.strerror}", hint="-o wants a file in a folder that exists"
+        ) from None
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def load(path: Path) -> Result:
+    """The result in a file."""
+    content = _parsed(path)
+    if not isinstance(content, dict) or content.pop("schema", None) != SCHEMA:
+        raise InvalidResult(f"{path.name} is no result of scalify", hint=_HOW)
+    version = content.pop("version", None)
+    if version != VERSION:
+        raise InvalidResult(
+            f"{path.name} has version {version!r:.20}; this release reads {VERSION}", hint=_HOW
+        )
+    try:
+        return read(Result, content)
+    except CodecError as error:
+        raise InvalidResult(f"{path.name} is damaged: {error}", hint=_HOW) from None
+
+
+_HOW = "`scalify verify ... -o result.json` writes one"
+
+
+def _parsed(path: Path) -> Any:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise InvalidResult(f"cannot read {path}: {error.strerror}", hint=_HOW) from None
+    if len(content) > MAX_FILE_BYTES:
+        raise InvalidResult(f"{path.name} is larger than 256 MiB", hint=_HOW)
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        raise InvalidResult(f"{path.name} is not JSON", hint=_HOW) from None

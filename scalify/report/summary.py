@@ -1,0 +1,104 @@
+"""A verification -> its result. This is the side that knows graphs; what reads results need not."""
+
+from collections.abc import Iterable, Sequence
+from hashlib import file_digest
+from pathlib import Path
+
+from scalify import __version__
+from scalify.ir.graph import Graph, Node, Site
+from scalify.ir.ops.dtypes import KIND_OF
+from scalify.report.result import Assumption, Axis, File, Program, Result, Trust
+from scalify.report.sources import source_lines
+from scalify.verdict import OutputResult, Place, Proved, Reason, Suspect, Unknown
+from scalify.verification import Problem, Verification
+
+REASSOCIATION = "sums and products may be taken in another order: equality is over the reals, not bit for bit"
+
+
+def answered(done: Verification, baseline: Sequence[str], candidate: Sequence[str]) -> Result:
+    """The result of a verification of the files."""
+    problem, verdict = done.problem, done.verdict
+    proved = verdict if isinstance(verdict, Proved) else None
+    unknown = verdict if isinstance(verdict, Unknown) else None
+    suspect = unknown.suspect if unknown else None
+    return Result(
+        scalify=__version__,
+        verdict="proved" if proved else "unknown",
+        reason=unknown.reason if unknown else None,
+        baseline=_program(problem.baseline, baseline),
+        candidate=_program(problem.candidate, candidate),
+        outputs=verdict.outputs,
+        assumptions=_assumptions(problem),
+        notes=problem.relations.notes,
+        unused=problem.relations.unused,
+        suspect=suspect,
+        missing=unknown.missing if unknown else (),
+        trust=_trust(problem, proved.certificate.rules_version) if proved else None,
+        work=verdict.work,
+        sources=source_lines(_sites(suspect)) if suspect else {},
+    )
+
+
+def unanswered(problem: Problem, baseline: Sequence[str], candidate: Sequence[str]) -> Result:
+    """The result if nothing more should come of it."""
+    return Result(
+        scalify=__version__,
+        verdict="unknown",
+        reason=Reason.KILLED,
+        baseline=_program(problem.baseline, baseline),
+        candidate=_program(problem.candidate, candidate),
+        outputs=tuple(
+            OutputResult(baseline=output.baseline, candidate=output.candidate, layout=None)
+            for output in problem.relations.outputs
+        ),
+        assumptions=_assumptions(problem),
+        notes=problem.relations.notes,
+        unused=problem.relations.unused,
+    )
+
+
+def _program(graph: Graph, paths: Sequence[str]) -> Program:
+    return Program(
+        files=tuple(File(path=path, sha256=_sha256(path)) for path in paths),
+        name=graph.name,
+        nodes=len(graph.nodes),
+        mesh=tuple(Axis(name=name, size=size) for name, size in graph.mesh.axes),
+    )
+
+
+def _sha256(path: str) -> str:
+    with Path(path).open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+def _assumptions(problem: Problem) -> tuple[Assumption, ...]:
+    return tuple(
+        Assumption(
+            input=relation.name or str(relation.candidate),
+            of=relation.of,
+            text=relation.text,
+            stated=relation.stated,
+        )
+        for relation in problem.relations.inputs
+    )
+
+
+def _trust(problem: Problem, rules_version: int) -> Trust:
+    casts = sum(_is_rounding(node) for graph in (problem.baseline, problem.candidate) for node in graph.nodes)
+    policies = [REASSOCIATION]
+    if casts:
+        policies.append(f"casts between floating-point types are taken as exact: {casts} of them")
+    return Trust(rules_version=rules_version, policies=tuple(policies))
+
+
+def _is_rounding(node: Node) -> bool:
+    return node.op == "cast" and KIND_OF[node.type.dtype] in ("float", "complex")
+
+
+def _sites(suspect: Suspect) -> Iterable[Site]:
+    places: list[Place] = [suspect.candidate, *suspect.chain]
+    if suspect.baseline is not None:
+        places.append(suspect.baseline)
+    for place in places:
+        if place.site is not None:
+            yield place.site

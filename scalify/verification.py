@@ -1,0 +1,71 @@
+"""The whole way from files to a verdict, in this process: load both sides, relate inputs, prove.
+
+In: two programs, each a graph or the files it is in. Out: the verdict with what it is about. Whoever watches
+hears what is assumed before anything is proved, and how far the proof is.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from scalify.ir.graph import Graph
+from scalify.load import load_side
+from scalify.prove.verify import Options, verify
+from scalify.relate.model import Relations
+from scalify.verdict import Verdict
+
+AnyPath = str | PathLike[str]
+Side = Graph | AnyPath | Sequence[AnyPath]
+"""A program: itself, its file, or a file for each of its ranks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """What is to be proved."""
+
+    baseline: Graph
+    candidate: Graph
+    relations: Relations
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """What was to be proved, and what came of it."""
+
+    problem: Problem
+    verdict: Verdict
+
+
+def verification(
+    baseline: Side,
+    candidate: Side,
+    *,
+    relations: AnyPath | None = None,
+    options: Options | None = None,
+    posed: Callable[[Problem], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Verification:
+    """Prove that the candidate's outputs make up the baseline's. ``relations`` is a file of stated ones."""
+    problem = problem_of(baseline, candidate, relations)
+    if posed is not None:
+        posed(problem)
+    verdict = verify(problem.baseline, problem.candidate, problem.relations, options, progress=progress)
+    return Verification(problem=problem, verdict=verdict)
+
+
+def problem_of(baseline: Side, candidate: Side, relations: AnyPath | None) -> Problem:
+    """Both programs, and how the baseline's inputs lie on the candidate's ranks."""
+    from scalify.relate.relate import relate
+    from scalify.relate.stated import read_stated
+
+    graphs = _graph(baseline), _graph(candidate)
+    stated = None if relations is None else read_stated(Path(relations))
+    return Problem(baseline=graphs[0], candidate=graphs[1], relations=relate(*graphs, stated))
+
+
+def _graph(side: Side) -> Graph:
+    if isinstance(side, Graph):
+        return side
+    paths = (side,) if isinstance(side, str | PathLike) else tuple(side)
+    return load_side([Path(path) for path in paths])

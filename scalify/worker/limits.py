@@ -1,0 +1,40 @@
+"""What the worker may not outgrow, and whom it may not outlive."""
+
+import os
+import resource
+import signal
+from _thread import start_new_thread
+
+GRACE_S = 5  # of processor time beyond the limit: the parent stops by the clock, this is for its absence
+WATCH_STACK_BYTES = 1 << 16
+
+
+def limit(memory_bytes: int, duration_s: float) -> None:
+    """Bound this process: address space, processor time, no core file."""
+    _lower(resource.RLIMIT_CORE, 0)
+    _lower(resource.RLIMIT_AS, memory_bytes)
+    _lower(resource.RLIMIT_CPU, int(duration_s) + GRACE_S)
+
+
+def _lower(kind: int, value: int) -> None:
+    _, hard = resource.getrlimit(kind)
+    bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(kind, (bound, bound))
+
+
+def leave_with_parent(commands_fd: int) -> None:
+    """End this process when the parent's end of the pipe closes, in whatever way the parent went.
+
+    The engine lets other threads run while it works, so a thread can watch.
+    """
+    import threading
+
+    before = threading.stack_size(WATCH_STACK_BYTES)
+    start_new_thread(_await_hangup, (commands_fd,))
+    threading.stack_size(before)
+
+
+def _await_hangup(fd: int) -> None:
+    while os.read(fd, 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGKILL)
