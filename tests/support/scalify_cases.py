@@ -1,7 +1,7 @@
 """Pairs of small graphs with a known verdict: how they are written, run in NumPy and verified.
 
-A case is a file below ``tests/scalify/cases/proved`` or ``unknown`` that holds one ``PAIR``: two graphs, how the
-candidate's inputs lie in the baseline's, and how its outputs must. The lines that a verdict should blame
+A case is a file below ``tests/scalify/cases/proved`` or ``unknown`` that holds one ``PAIR``: two graphs, how
+the candidate's inputs lie in the baseline's, and how its outputs must. The lines that a verdict should blame
 end in the comment ``# suspect``. Uneven shards, and stages that run different programs, are written out on
 one device: each rank's work side by side, collectives as sums and concatenations.
 """
@@ -13,7 +13,7 @@ from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from math import prod
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Any, Literal
 
 import numpy as np
@@ -54,14 +54,24 @@ class Program(GraphBuilder):
         site: Site | None = None,
         stack: tuple[Site, ...] = (),
         scope: str | None = None,
-        **attrs: Attr,
+        attrs: Mapping[str, Attr] = MappingProxyType({}),
+        **more_attrs: Attr,
     ) -> NodeId:
         """As GraphBuilder does; a number is a constant of the kind of the first operand that is a node."""
         whole = any(isinstance(x, str) and KIND_OF[self.type(x).dtype] == "int" for x in operands)
         values = [x if isinstance(x, str) else self.constant(x, "i64" if whole else "f32") for x in operands]
         site = site or _line_of_case()
         return super().add(
-            op, *values, dtype=dtype, shape=shape, id=id, site=site, stack=stack, scope=scope, **attrs
+            op,
+            *values,
+            dtype=dtype,
+            shape=shape,
+            id=id,
+            site=site,
+            stack=stack,
+            scope=scope,
+            attrs=attrs,
+            **more_attrs,
         )
 
     def product(self, spec: str, *operands: NodeId) -> NodeId:
@@ -239,8 +249,7 @@ class Pair:
     """Two graphs, what is assumed of their inputs, what is asked of their outputs, and the right verdict.
 
     ``agreeing`` names outputs that are right in a pair that is wrong. ``declared`` marks pairs that are equal
-    over the reals and differ only in what their declared types can hold. ``gap`` says what the prover would
-    have to know; it is empty where the verdict is reached.
+    over the reals and differ only in what their declared types can hold.
     """
 
     verdict: Literal["proved", "unknown"]
@@ -251,7 +260,6 @@ class Pair:
     draws: Mapping[str, Draw] = field(default_factory=lambda: MappingProxyType({}))
     agreeing: tuple[str, ...] = ()
     declared: bool = False
-    gap: str = ""
 
     def relations(self) -> Relations:
         """What a verification is told. Outputs whose shapes cannot correspond are undecided."""
@@ -331,10 +339,13 @@ def _is_total(index: IndexMap) -> bool:
 
 def _places(index: IndexMap) -> list[Array]:
     grid = np.indices(index.domain)
-    return [
-        sum((t.factor * (grid[t.dim] // t.stride % t.size) for t in expr.terms), np.full(index.domain, expr.offset))
-        for expr in index.coordinates
-    ]  # fmt: skip
+    places: list[Array] = []
+    for expr in index.coordinates:
+        place = np.full(index.domain, expr.offset)
+        for dim, stride, size, factor in expr.terms:
+            place = place + factor * (grid[dim] // stride % size)
+        places.append(place)
+    return places
 
 
 def read_through(index: IndexMap, array: Array) -> Array:
@@ -414,16 +425,25 @@ def case_names() -> tuple[str, ...]:
     return tuple(sorted(file.relative_to(FOLDER).with_suffix("").as_posix() for file in files))
 
 
-@cache
 def load_pair(name: str) -> Pair:
     """The pair in a case's file."""
+    pair = _module(name).PAIR
+    assert isinstance(pair, Pair)
+    return pair
+
+
+def gap_of(name: str) -> str:
+    """What the prover would have to know, where a case's file says ``GAP``; else nothing."""
+    return str(getattr(_module(name), "GAP", ""))
+
+
+@cache
+def _module(name: str) -> ModuleType:
     spec = spec_from_file_location(f"scalify_case_{name.replace('/', '_')}", FOLDER / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
-    pair = module.PAIR
-    assert isinstance(pair, Pair)
-    return pair
+    return module
 
 
 def suspect_lines(name: str) -> tuple[int, ...]:

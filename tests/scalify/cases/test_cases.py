@@ -1,7 +1,7 @@
 """The corpus of pairs: each is what it says in NumPy, and gets the verdict that it says."""
 
 import pytest
-from scalify_cases import FOLDER, Pair, case_names, load_pair, suspect_lines, with_itself
+from scalify_cases import FOLDER, Pair, case_names, gap_of, load_pair, suspect_lines, with_itself
 
 from scalify.ir.graph import Graph
 from scalify.prove.verify import verify
@@ -13,8 +13,8 @@ NAMES = case_names()
 def _with_gaps() -> list[object]:
     """Cases that the prover does not get right yet are expected to fail, and noticed once it does."""
     return [
-        pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=pair.gap)) if pair.gap else name
-        for name, pair in ((name, load_pair(name)) for name in NAMES)
+        pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=gap)) if gap else name
+        for name, gap in ((name, gap_of(name)) for name in NAMES)
     ]
 
 

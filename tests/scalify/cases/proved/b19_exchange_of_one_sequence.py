@@ -1,7 +1,8 @@
 """B19 with a batch of one: there is nothing to interleave, and the exchange is right."""
 
-from scalify.ir.graph import Graph
 from scalify_cases import Pair, Program, sharded
+
+from scalify.ir.graph import Graph
 
 TOKENS, WIDTH = 6, 8
 

@@ -1,7 +1,8 @@
 """B21's legal case: a shard of whole rows may be reshaped on its own."""
 
-from scalify.ir.graph import Graph
 from scalify_cases import Pair, Program, sharded
+
+from scalify.ir.graph import Graph
 
 
 def view(tp: int) -> Graph:

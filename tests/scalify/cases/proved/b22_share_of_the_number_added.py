@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from scalify.ir.graph import Graph
 from scalify_cases import Program, load_pair
+
+from scalify.ir.graph import Graph
 
 
 def candidate() -> Graph:
@@ -17,5 +18,5 @@ PAIR = replace(
     load_pair("unknown/b22_number_added_to_pending_sum"),
     verdict="proved",
     candidate=candidate(),
-    gap="a number is not known as a multiple of another",
 )
+GAP = "a number is not known as a multiple of another"

@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from scalify.ir.graph import Graph
 from scalify_cases import Program, load_pair
+
+from scalify.ir.graph import Graph
 
 
 def candidate() -> Graph:
@@ -17,5 +18,5 @@ PAIR = replace(
     load_pair("unknown/b23_sum_of_norms"),
     verdict="proved",
     candidate=candidate(),
-    gap="a sum over ranks of shards is not known as a sum over the dimension they are cut along",
 )
+GAP = "a sum over ranks of shards is not known as a sum over the dimension they are cut along"

@@ -1,7 +1,8 @@
 """Control: rotary pairs (i, i + d/2) or (2i, 2i + 1), where rows of the weights are permuted to match."""
 
-from scalify.ir.graph import Graph, NodeId
 from scalify_cases import Pair, Program, reordered, replicated
+
+from scalify.ir.graph import Graph, NodeId
 
 TOKENS, WIDTH, HEAD = 5, 6, 8
 

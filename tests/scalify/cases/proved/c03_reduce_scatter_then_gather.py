@@ -1,7 +1,8 @@
 """Control: an all-reduce is a reduce-scatter and an all-gather."""
 
-from scalify.ir.graph import Graph
 from scalify_cases import Pair, Program, replicated, sharded
+
+from scalify.ir.graph import Graph
 
 
 def baseline() -> Graph:

@@ -1,7 +1,8 @@
 """Control: a bias that rank 0 alone adds before the sum over ranks."""
 
-from scalify.ir.graph import Graph
 from scalify_cases import Pair, Program, replicated, sharded
+
+from scalify.ir.graph import Graph
 
 
 def baseline() -> Graph:
@@ -26,5 +27,5 @@ PAIR = Pair(
     candidate=candidate(),
     inputs={"x": sharded(1), "w": sharded(0), "b": replicated},
     outputs={"y": replicated},
-    gap="what rank 0 alone holds is not known as a pending sum of it",
 )
+GAP = "what rank 0 alone holds is not known as a pending sum of it"

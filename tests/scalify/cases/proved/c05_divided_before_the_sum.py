@@ -1,7 +1,8 @@
 """Control: every rank divides by the number of all elements, then the sum is over ranks."""
 
-from scalify.ir.graph import Graph
 from scalify_cases import Pair, Program, replicated, sharded
+
+from scalify.ir.graph import Graph
 
 
 def baseline() -> Graph:

@@ -1,7 +1,8 @@
 """Control: attention over shares of the keys, merged by their maxima and sums of exponentials."""
 
-from scalify.ir.graph import Graph
 from scalify_cases import Pair, Program, replicated, sharded
+
+from scalify.ir.graph import Graph
 
 
 def baseline() -> Graph:
@@ -30,5 +31,5 @@ PAIR = Pair(
     candidate=candidate(),
     inputs={"q": replicated, "k": sharded(1), "v": sharded(1)},
     outputs={"y": replicated},
-    gap="exponentials less a maximum of a share are not known as multiples of those less that of all",
 )
+GAP = "exponentials less a maximum of a share are not known as multiples of those less that of all"

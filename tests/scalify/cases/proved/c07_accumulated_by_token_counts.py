@@ -1,7 +1,8 @@
 """Control: means of micro-batches of 2 and 6 tokens, weighted by their counts."""
 
-from scalify.ir.graph import Graph
 from scalify_cases import Pair, Program, replicated
+
+from scalify.ir.graph import Graph
 
 
 def baseline() -> Graph:
@@ -25,5 +26,5 @@ PAIR = Pair(
     candidate=candidate(),
     inputs={"g": replicated},
     outputs={"grad": replicated},
-    gap="sums of slices are not known to add up to the sum of all",
 )
+GAP = "sums of slices are not known to add up to the sum of all"

@@ -1,8 +1,9 @@
 """Control: cross-entropy of sharded logits, with a maximum, a sum and the target's logit over ranks."""
 
+from scalify_cases import Pair, Program, below, replicated, sharded
+
 from scalify.ir.graph import Graph
 from scalify.ir.mesh import RankInt
-from scalify_cases import Pair, Program, below, replicated, sharded
 
 ROWS, CLASSES = 5, 8
 
@@ -37,5 +38,5 @@ PAIR = Pair(
     inputs={"logits": sharded(1), "target": replicated},
     outputs={"loss": replicated},
     draws={"target": below(CLASSES)},
-    gap="where(c, x, 0) is not known as c * x",
 )
+GAP = "where(c, x, 0) is not known as c * x"

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+from scalify_cases import Program, load_pair
+
 from scalify.ir.graph import Graph
 from scalify.ir.mesh import RankInt
-from scalify_cases import Program, load_pair
 
 ROWS, CLASSES = 5, 8
 
@@ -27,5 +28,5 @@ def candidate() -> Graph:
 PAIR = replace(
     load_pair("proved/c09_vocabulary_parallel_loss"),
     candidate=candidate(),
-    gap="a value picked by an index in range, less the maximum, is not known as picked less the maximum",
 )
+GAP = "a value picked by an index in range, less the maximum, is not known as picked less the maximum"

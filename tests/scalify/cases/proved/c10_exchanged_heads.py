@@ -1,7 +1,8 @@
 """Control: sequence shards exchanged for head shards, attention, and exchanged back."""
 
-from scalify.ir.graph import Graph
 from scalify_cases import Pair, Program, sharded
+
+from scalify.ir.graph import Graph
 
 BATCH, HEADS, TOKENS, DEPTH = 2, 4, 6, 5
 

@@ -1,7 +1,8 @@
 """Control: four ranks share two key heads; each rank holds one of them and its own query heads."""
 
-from scalify.ir.graph import Graph
 from scalify_cases import Pair, Program, sharded
+
+from scalify.ir.graph import Graph
 
 TOKENS, DEPTH = 6, 5
 

@@ -1,7 +1,8 @@
 """Control: the mean of the means of equal shards (B24 with equal shards)."""
 
-from scalify.ir.graph import Graph
 from scalify_cases import Pair, Program, replicated, sharded
+
+from scalify.ir.graph import Graph
 
 
 def baseline() -> Graph:

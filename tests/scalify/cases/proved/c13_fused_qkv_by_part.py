@@ -1,7 +1,8 @@
 """Control: one weight holds query, key and value rows, and each part is sharded by heads."""
 
-from scalify.ir.graph import Graph
 from scalify_cases import Pair, Program, fused, replicated, sharded
+
+from scalify.ir.graph import Graph
 
 TOKENS, WIDTH, DEPTH = 5, 6, 4
 

@@ -1,7 +1,8 @@
 """Control: a linear map cut by columns, an activation, a linear map cut by rows, one sum over ranks."""
 
-from scalify.ir.graph import Graph
 from scalify_cases import Pair, Program, replicated, sharded
+
+from scalify.ir.graph import Graph
 
 
 def feed_forward(tp: int) -> Graph:

@@ -1,7 +1,8 @@
 """B09: a vocabulary-parallel loss of logits that every rank holds in full: too large by log(ranks)."""
 
-from scalify.ir.graph import Graph, NodeId
 from scalify_cases import Pair, Program, below, replicated
+
+from scalify.ir.graph import Graph, NodeId
 
 ROWS, CLASSES = 5, 8
 

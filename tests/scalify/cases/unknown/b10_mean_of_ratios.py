@@ -1,7 +1,8 @@
 """B10: each rank divides by its own count of tokens before the mean over ranks."""
 
-from scalify.ir.graph import Graph
 from scalify_cases import Pair, Program, positive, replicated, sharded
+
+from scalify.ir.graph import Graph
 
 
 def baseline() -> Graph:

@@ -1,7 +1,8 @@
 """B15: replicated gradients, marked as sharded, enter the squared norm once per rank."""
 
-from scalify.ir.graph import Graph
 from scalify_cases import Pair, Program, replicated
+
+from scalify.ir.graph import Graph
 
 
 def baseline() -> Graph:

@@ -1,7 +1,8 @@
 """B17: every rank updates and hands out the first shard, as if it were its own."""
 
-from scalify.ir.graph import Graph
 from scalify_cases import Pair, Program, replicated
+
+from scalify.ir.graph import Graph
 
 
 def baseline() -> Graph:

@@ -1,7 +1,8 @@
 """B19: an all-to-all whose chunks do not stand before the batch: for two sequences, rows interleave."""
 
-from scalify.ir.graph import Graph
 from scalify_cases import Pair, Program, sharded
+
+from scalify.ir.graph import Graph
 
 TOKENS, WIDTH = 6, 8
 

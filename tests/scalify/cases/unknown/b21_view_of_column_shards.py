@@ -1,7 +1,8 @@
 """B21: a shard of columns is reshaped as if its elements stood together in the whole tensor."""
 
-from scalify.ir.graph import Graph
 from scalify_cases import Pair, Program, sharded
+
+from scalify.ir.graph import Graph
 
 
 def baseline() -> Graph:

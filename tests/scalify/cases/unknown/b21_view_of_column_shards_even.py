@@ -1,7 +1,8 @@
 """B21 with sizes whose radices agree, so that both reshapes are plain index maps."""
 
-from scalify.ir.graph import Graph
 from scalify_cases import Pair, Program, sharded
+
+from scalify.ir.graph import Graph
 
 
 def baseline() -> Graph:

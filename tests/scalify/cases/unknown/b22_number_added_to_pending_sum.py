@@ -1,7 +1,8 @@
 """B22: a number is added to every rank's part of a sum, and so counted once per rank."""
 
-from scalify.ir.graph import Graph
 from scalify_cases import Pair, Program, replicated, sharded
+
+from scalify.ir.graph import Graph
 
 
 def baseline() -> Graph:

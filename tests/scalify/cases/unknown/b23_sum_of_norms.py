@@ -1,7 +1,8 @@
 """B23: the norm of a sum, computed as the sum of the norms of its parts."""
 
-from scalify.ir.graph import Graph
 from scalify_cases import Pair, Program, replicated, sharded
+
+from scalify.ir.graph import Graph
 
 
 def baseline() -> Graph:

@@ -1,7 +1,8 @@
 """B24: two ranks hold two rows and one row, and their means are averaged as if they were equal."""
 
-from scalify.ir.graph import Graph
 from scalify_cases import Pair, Program, replicated
+
+from scalify.ir.graph import Graph
 
 
 def baseline() -> Graph:

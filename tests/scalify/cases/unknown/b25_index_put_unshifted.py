@@ -1,7 +1,8 @@
 """B25 as the operator itself: index_put into shards, with row numbers of the whole tensor."""
 
-from scalify.ir.graph import Graph
 from scalify_cases import Pair, Program, distinct, replicated, sharded
+
+from scalify.ir.graph import Graph
 
 ROWS, WRITTEN, WIDTH = 8, 4, 3
 

@@ -1,7 +1,8 @@
 """B25: rows of the whole tensor are written at those numbers of each rank's own rows."""
 
-from scalify.ir.graph import Graph, NodeId
 from scalify_cases import Pair, Program, distinct, replicated, sharded
+
+from scalify.ir.graph import Graph, NodeId
 
 ROWS, WRITTEN, WIDTH = 8, 4, 3
 

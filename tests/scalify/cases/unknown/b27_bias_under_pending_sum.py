@@ -1,7 +1,8 @@
 """B27, forward: a bias is added to every rank's part of a sum."""
 
-from scalify.ir.graph import Graph
 from scalify_cases import Pair, Program, replicated, sharded
+
+from scalify.ir.graph import Graph
 
 
 def baseline() -> Graph:

@@ -1,7 +1,8 @@
 """B40: gate and up rows in one matrix, sharded as if they were one: rank 0 gets the gate, rank 1 the rest."""
 
-from scalify.ir.graph import Graph
 from scalify_cases import Pair, Program, replicated, sharded
+
+from scalify.ir.graph import Graph
 
 WIDTH, HIDDEN = 6, 8
 
