@@ -1,5 +1,1 @@
 """How the baseline's inputs lie on the candidate's ranks: inferred before anything is proved, or stated."""
-
-from scalify.relate.infer import relate
-
-__all__ = ["relate"]

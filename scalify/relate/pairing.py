@@ -67,11 +67,9 @@ def pair(baseline: Sequence[Node], candidate: Sequence[Node]) -> Pairing:
 
 def _pair_by_place(pairing: Pairing) -> None:
     baseline, candidate = _placed(pairing.baseline), _placed(pairing.candidate)
-    places = [node.attrs.get("position") for node in baseline]
-    if len(baseline) == len(candidate) and places == [node.attrs.get("position") for node in candidate]:
+    if baseline and len(baseline) == len(candidate):
         pairing.take(list(zip(baseline, candidate, strict=True)))
-        if pairing.pairs:
-            pairing.notes.append("inputs without names of their own are paired by position")
+        pairing.notes.append("inputs without names of their own are paired by position")
 
 
 def _placed(nodes: Sequence[Node]) -> list[Node]:

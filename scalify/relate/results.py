@@ -1,22 +1,25 @@
 """Which outputs make up which, and in which layouts they may do so.
 
-In: both graphs and which inputs are paired. Out: a relation per output, with every clean layout its shapes
-allow: which of them holds is for the proof to say. Results that take over the buffers of inputs must take
-over the same ones on both sides.
+In: both graphs, and what is stated of outputs. Out: a relation per output, with every clean layout its shapes
+allow: which of them holds is for the proof to say.
 """
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import MutableMapping, Sequence
 from functools import cache
 
+from scalify.errors import InvalidRelations
 from scalify.ir.graph import Graph, NodeId, Output, TensorType
 from scalify.ir.mesh import Mesh
 from scalify.ir.ops.dtypes import KIND_OF
 from scalify.layout.maps import IndexMap, Shape
 from scalify.relate.decide import decide, shapes
+from scalify.relate.impose import layout_of
 from scalify.relate.layouts import index_of, layouts, rank_by_rank, text_of
 from scalify.relate.model import OutputRelation
+from scalify.relate.stated import StatedOutput, StatedSplit, unknown
 
 Choices = tuple[tuple[str, IndexMap], ...]
+OutputPair = tuple[Output, Output]
 
 
 @cache
@@ -30,45 +33,78 @@ def choices_of(whole: Shape, local: Shape, mesh: Mesh, baseline_ranks: int) -> C
     )
 
 
-def paired_outputs(
-    baseline: tuple[Output, ...], candidate: tuple[Output, ...]
-) -> tuple[tuple[Output, Output], ...] | None:
-    """By name where all names agree, else in order; None where there are not equally many."""
-    if len(baseline) != len(candidate):
-        return None
-    by_name = {output.name: output for output in baseline}
-    if all(output.name in by_name for output in candidate):
-        return tuple((by_name[output.name], output) for output in candidate)
-    return tuple(zip(baseline, candidate, strict=True))
+def pair_outputs(
+    baseline: Graph, candidate: Graph, stated: Sequence[StatedOutput], undecided: MutableMapping[str, str]
+) -> tuple[OutputPair, ...]:
+    """Outputs (baseline, candidate): as stated, else by name where all names agree, else in order."""
+    ones = {output.name: output for output in baseline.outputs}
+    others = {output.name: output for output in candidate.outputs}
+    found: list[OutputPair] = []
+    for one in stated:
+        if one.candidate not in others:
+            raise unknown("output of the candidate", one.candidate, others)
+        if one.baseline not in ones:
+            raise unknown("output of the baseline that is left", one.baseline, ones)
+        found.append((ones.pop(one.baseline), others.pop(one.candidate)))
+    if len(ones) != len(others):
+        count, other_count = len(baseline.outputs), len(candidate.outputs)
+        undecided["outputs"] = f"the baseline gives {count}, the candidate {other_count}"
+    elif ones.keys() == others.keys():
+        found.extend((ones[name], output) for name, output in others.items())
+    else:
+        found.extend(zip(ones.values(), others.values(), strict=True))
+    return tuple(found)
 
 
 def relate_outputs(
-    baseline: Graph, candidate: Graph, mesh: Mesh, undecided: MutableMapping[str, str]
+    graphs: tuple[Graph, Graph],
+    mesh: Mesh,
+    pairs: Sequence[OutputPair],
+    stated: Sequence[StatedOutput],
+    undecided: MutableMapping[str, str],
 ) -> tuple[OutputRelation, ...]:
-    """Relations of all outputs; what does not fit is said in ``undecided``."""
-    pairs = paired_outputs(baseline.outputs, candidate.outputs)
-    if pairs is None:
-        undecided["outputs"] = (
-            f"the baseline gives {len(baseline.outputs)}, the candidate {len(candidate.outputs)}"
-        )
-        return ()
-    types = (_types(baseline), _types(candidate))
+    """Relations of all pairs of outputs; what does not fit is said in ``undecided``."""
+    ranks = graphs[0].mesh.size
+    types = (_types(graphs[0]), _types(graphs[1]))
+    layouts_stated = {one.candidate: one.splits for one in stated if one.splits is not None}
     found: list[OutputRelation] = []
     misfits: dict[str, str] = {}
     for one, other in pairs:
         whole, local = types[0][one.name], types[1][other.name]
-        choices = choices_of(whole.shape, local.shape, mesh, baseline.mesh.size)
-        why = "" if choices else _misfit(whole.shape, local.shape, mesh, baseline.mesh.size)
+        splits = layouts_stated.get(other.name)
         if KIND_OF[whole.dtype] != KIND_OF[local.dtype]:
-            why = f"the baseline's {one.name} is {whole.dtype}, this is {local.dtype}"
-        if why:
-            misfits[other.name] = why
+            misfits[other.name] = f"the baseline's {one.name} is {whole.dtype}, this is {local.dtype}"
+            continue
+        if splits is None:
+            choices = choices_of(whole.shape, local.shape, mesh, ranks)
         else:
+            choices = _stated_choice(splits, whole.shape, local.shape, mesh, ranks, f"output {other.name!r}")
+        if choices:
             found.append(OutputRelation(baseline=one.name, candidate=other.name, choices=choices))
-    swapped = bool(misfits) and _fits_otherwise(baseline, mesh, types)
+        else:
+            misfits[other.name] = _misfit(whole.shape, local.shape, mesh, ranks)
+    swapped = bool(misfits) and _fits_otherwise(ranks, mesh, types)
     ending = "; in another order all outputs would fit: are outputs swapped?" if swapped else ""
     undecided.update({f"output {name}": why + ending for name, why in misfits.items()})
     return tuple(found)
+
+
+def _stated_choice(
+    splits: Sequence[StatedSplit], whole: Shape, local: Shape, mesh: Mesh, baseline_ranks: int, where: str
+) -> Choices:
+    if baseline_ranks > 1:
+        raise InvalidRelations(
+            f"{where}: the baseline runs on {baseline_ranks} ranks itself",
+            hint="say only which outputs are the same: baseline = ...",
+        )
+    layout, made = layout_of(splits, whole, mesh, where)
+    if made != local:
+        raise InvalidRelations(
+            f"{where}: what is stated of {list(whole)} makes {list(made)} on every rank, "
+            f"and the candidate gives {list(local)}",
+            hint="state a layout whose shapes fit",
+        )
+    return ((text_of(layout), index_of(layout, local, whole, mesh, {})),)
 
 
 def _misfit(whole: Shape, local: Shape, mesh: Mesh, baseline_ranks: int) -> str:
@@ -83,7 +119,7 @@ def _types(graph: Graph) -> dict[str, TensorType]:
 
 
 def _fits_otherwise(
-    baseline: Graph, mesh: Mesh, types: tuple[dict[str, TensorType], dict[str, TensorType]]
+    ranks: int, mesh: Mesh, types: tuple[dict[str, TensorType], dict[str, TensorType]]
 ) -> bool:
     """Whether outputs could be paired so that all shapes fit: a matching, by augmenting paths."""
     wholes, locals_ = list(types[0].values()), list(types[1].values())
@@ -92,7 +128,7 @@ def _fits_otherwise(
             place
             for place, local in enumerate(locals_)
             if KIND_OF[whole.dtype] == KIND_OF[local.dtype]
-            and choices_of(whole.shape, local.shape, mesh, baseline.mesh.size)
+            and choices_of(whole.shape, local.shape, mesh, ranks)
         ]
         for whole in wholes
     ]
@@ -109,27 +145,3 @@ def _augment(place: int, fits: list[list[int]], taken: dict[int, int], tried: se
             taken[option] = place
             return True
     return False
-
-
-def check_aliases(
-    baseline: Graph, candidate: Graph, counterpart: Mapping[str, str], undecided: MutableMapping[str, str]
-) -> tuple[str, ...]:
-    """Say which outputs take over another input than their counterpart; a note where one side tells none.
-
-    ``counterpart`` gives the baseline's name of a candidate's input.
-    """
-    pairs = paired_outputs(baseline.outputs, candidate.outputs) or ()
-    told = [any(output.alias for output in graph.outputs) for graph in (baseline, candidate)]
-    if not all(told):
-        side = "candidate" if told[0] else "baseline"
-        note = f"which inputs the outputs take over is not compared: the {side} does not say"
-        return (note,) if any(told) else ()
-    for one, other in pairs:
-        expected = counterpart.get(other.alias, f"{other.alias} (unrelated)") if other.alias else None
-        if one.alias != expected:
-            why = (
-                f"takes over the buffer of {other.alias or 'no input'}, "
-                f"the baseline's {one.name} that of {one.alias or 'no input'}"
-            )
-            undecided.setdefault(f"output {other.name}", why)
-    return ()
