@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from scalify.errors import InvalidGraph
 from scalify.ir.graph import Attr, DType, Node, NodeId, Site, TensorType
+from scalify.load.hlo.by_rank import ByRank
 from scalify.load.hlo.program import Instruction, Module, Shape
 from scalify.load.hlo.ranks import Ranks
 from scalify.load.hlo.shapes import is_array, tensor_type
@@ -30,6 +31,7 @@ class Emission:
         self.nodes: dict[NodeId, Node] = {}
         self.effects: list[NodeId] = []
         self.digests: dict[int, tuple[str, bool]] = {}
+        self.by_rank = ByRank(ranks.mesh(), self.nodes)
         self._used: dict[str, int] = {}
 
     def free_id(self, wanted: str) -> str:
@@ -46,6 +48,7 @@ class Emission:
                 hint="verify a part of the model, or fewer layers",
             )
         self.nodes[node.id] = node
+        self.by_rank.note(node)
         return node.id
 
 

@@ -5,6 +5,8 @@ from math import prod
 from types import MappingProxyType
 
 from scalify.ir.graph import NodeId, TensorType
+from scalify.ir.mesh import RankInt
+from scalify.load.hlo.by_rank import moved
 from scalify.load.hlo.emit import Step, Value
 from scalify.load.hlo.opaque import opaque
 from scalify.load.hlo.program import Shape
@@ -116,23 +118,45 @@ def check_box(step: Step, sizes: tuple[int, ...], shape: tuple[int, ...]) -> Non
 
 
 def _dynamic_slice(step: Step) -> Value:
-    operand, *starts = step.arrays()
+    operand, starts = step.array(0), step.arrays()[1:]
     sizes, shape = step.instruction.sizes, step.type_of(operand).shape
     check_box(step, sizes, shape)
-    return step.emit("dynamic_slice", (operand, *_starts(step, starts, len(shape))), sizes=sizes)
+    starts = _starts(step, starts, len(shape))
+    places = _places(step, starts, sizes, shape)
+    if places is None:
+        return step.emit("dynamic_slice", (operand, *starts), sizes=sizes)
+    limits = tuple(moved(place, size) for place, size in zip(places, sizes, strict=True))
+    if sizes == shape:
+        return operand
+    return step.emit("slice", (operand,), starts=places, limits=limits, steps=(1,) * len(shape))
+
+
+def _places(
+    step: Step, starts: tuple[NodeId, ...], sizes: tuple[int, ...], shape: tuple[int, ...]
+) -> tuple[int | RankInt, ...] | None:
+    """The starts, if they follow from constants and the rank's number."""
+    if len(starts) != len(shape):
+        raise step.wrong(f"has {len(starts)} starts for {len(shape)} dimensions")
+    room = tuple(full - size for full, size in zip(shape, sizes, strict=True))
+    return step.emission.by_rank.starts(starts, room)
 
 
 def _dynamic_update_slice(step: Step) -> Value:
-    operand, update, *starts = step.arrays()
-    rank = len(step.type_of(operand).shape)
-    return step.emit("dynamic_update_slice", (operand, update, *_starts(step, starts, rank)))
+    operand, update, starts = step.array(0), step.array(1), step.arrays()[2:]
+    shape, sizes = step.type_of(operand).shape, step.type_of(update).shape
+    check_box(step, sizes, shape)
+    starts = _starts(step, starts, len(shape))
+    places = _places(step, starts, sizes, shape)
+    if places is None:
+        return step.emit("dynamic_update_slice", (operand, update, *starts))
+    return step.emit("update_slice", (operand, update), starts=places)
 
 
-def _starts(step: Step, starts: list[NodeId], rank: int) -> tuple[NodeId, ...]:
+def _starts(step: Step, starts: tuple[NodeId, ...], rank: int) -> tuple[NodeId, ...]:
     """Old modules give all starts in one vector."""
     if len(starts) == 1 and step.type_of(starts[0]).shape == (rank,):
         return tuple(_element(step, starts[0], index) for index in range(rank))
-    return tuple(starts)
+    return starts
 
 
 def _element(step: Step, vector: NodeId, index: int) -> NodeId:

@@ -9,7 +9,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from scalify.errors import InvalidGraph
+
 MAX_INSTRUCTIONS = 2_000_000
+MAX_NAME = 512
+
+
+def shown(text: str) -> str:
+    """Text from a file, fit for a line of a message: control characters are escaped."""
+    return text if text.isprintable() else repr(text)
+
+
+def checked_name(name: str) -> str:
+    """A name as messages and graphs may carry it: on one line, without control characters, not endless."""
+    if not name.isprintable() or len(name) > MAX_NAME:
+        raise InvalidGraph(
+            f"{name[:40]!r} cannot be a name in HLO", hint="the file is damaged; write it again"
+        )
+    return name
 
 
 @dataclass(frozen=True, slots=True)

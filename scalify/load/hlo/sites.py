@@ -13,7 +13,7 @@ next frame is called from one line only in the whole module: it stops above the 
 from collections.abc import Iterable
 
 from scalify.ir.graph import Site
-from scalify.load.hlo.program import Metadata, Module
+from scalify.load.hlo.program import Metadata, Module, shown
 
 _CHAIN = "\n----\n"
 _MAX_FRAMES = 256
@@ -78,8 +78,9 @@ class Sites:
         key = f"{text}:{function}" if function else text
         number = self._numbers.get(key)
         if number is None:
-            file, _, line = text.rpartition(":")
-            site = Site(file, int(line), function) if line.isdecimal() and len(line) < 10 else Site(text, 0)
+            file, _, line = shown(text).rpartition(":")
+            numbered = line.isdecimal() and len(line) < 10
+            site = Site(file, int(line), function) if numbered else Site(shown(text), 0, function)
             number = self._numbers[key] = len(self._sites)
             self._sites.append(site)
             self._foreign.append("/site-packages/" in text or "/dist-packages/" in text)

@@ -19,6 +19,7 @@ from scalify.load.hlo.shapes import is_array, tensor_type
 from scalify.load.hlo.sites import Sites
 
 MAX_CALL_DEPTH = 100
+MAX_PREFIX = 200
 _DAMAGED = "the file is damaged or was edited; write it again"
 
 _HANDLERS: Mapping[str, Callable[[Step], Value]] = MappingProxyType(
@@ -69,8 +70,9 @@ def _check_calls(module: Module) -> None:
             if waiting:
                 pending.extend(waiting)
                 continue
+            recursive = any(depth[computation] < 0 for computation in inner)
             depth[current] = 1 + max((depth[computation] for computation in inner), default=0)
-            if any(depth[computation] < 0 for computation in inner) or depth[current] > MAX_CALL_DEPTH:
+            if recursive or depth[current] > MAX_CALL_DEPTH:
                 raise InvalidGraph(
                     f"computation {module.computations[current].name} calls itself, "
                     f"or calls are nested more than {MAX_CALL_DEPTH} deep",
@@ -96,6 +98,7 @@ class _Translation:
         self.module = module
         self.emission = emission
         self._sites = Sites(module)
+        self._calls = 0
         self._parameters: dict[int, dict[tuple[int, ...], str]] = {}
 
     def inputs(self, entry: Computation) -> tuple[Value, ...]:
@@ -119,7 +122,7 @@ class _Translation:
 
     def run(self, computation: Computation, arguments: tuple[Value, ...], caller: Step | None) -> Value:
         """Translate a computation's instructions with its parameters bound; the root's value."""
-        prefix = f"{caller.id}/" if caller else ""
+        prefix = self._prefix(caller) if caller else ""
         values: dict[int, Value] = {}
         shapes: dict[int, Shape] = {}
         for instruction in computation.instructions:
@@ -145,6 +148,11 @@ class _Translation:
         if computation.root not in values:
             raise InvalidGraph(f"computation {computation.name} has no root", hint=_DAMAGED)
         return values[computation.root]
+
+    def _prefix(self, caller: Step) -> str:
+        """What precedes the names inside a call: its own, or a number where nesting makes that long."""
+        self._calls += 1
+        return f"{caller.id}/" if len(caller.id) < MAX_PREFIX else f"call {self._calls}/"
 
     def _step(
         self,

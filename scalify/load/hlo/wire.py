@@ -28,6 +28,8 @@ from scalify.load.hlo.program import (
     Module,
     Shape,
     WindowDim,
+    checked_name,
+    shown,
 )
 from scalify.load.hlo.schema import message_class
 from scalify.load.hlo.shapes import ELEMENT_NAMES, checked_dims
@@ -54,7 +56,7 @@ def read_module(data: bytes) -> Module:
         computations[computation.id] = _computation(computation, shapes)
     assignment = message.device_assignment if message.HasField("device_assignment") else None
     return Module(
-        name=message.name,
+        name=checked_name(message.name),
         entry=message.entry,
         computations=MappingProxyType(computations),
         aliases=tuple(
@@ -68,31 +70,32 @@ def read_module(data: bytes) -> Module:
 
 
 def _parsed(data: bytes) -> Any:
-    from google.protobuf.message import DecodeError
-
-    module_class = message_class("Module")
-    try:
-        message = module_class.FromString(data)
-        if not message.entry_name and not message.computations:
-            message = message_class("Wrapped").FromString(data).module
-    except DecodeError:
-        try:
-            message = message_class("Wrapped").FromString(data).module
-        except DecodeError as error:
-            raise InvalidGraph(f"not a whole HLO module: {error}", hint=_DAMAGED) from None
+    message = _module_message(data)
     if not message.computations:
         raise InvalidGraph("the HLO module has no computation", hint=_DAMAGED)
-    _refuse_unknown_fields(message, len(data))
+    # Dropping unknown fields of a whole module is cheap, searching for them is not: compare sizes first.
+    message.DiscardUnknownFields()
+    if message.ByteSize() != len(data):
+        _refuse_unknown_fields(_module_message(data))
     return message
 
 
-def _refuse_unknown_fields(message: Any, size_bytes: int) -> None:
-    """Compare sizes first: dropping unknown fields of a whole module is cheap, searching for them is not."""
-    known = type(message)()
-    known.CopyFrom(message)
-    known.DiscardUnknownFields()
-    if known.ByteSize() == size_bytes or known.ByteSize() == message.ByteSize():
-        return
+def _module_message(data: bytes) -> Any:
+    from google.protobuf.message import DecodeError
+
+    try:
+        message = message_class("Module").FromString(data)
+        if message.entry_name or message.computations:
+            return message
+    except DecodeError:
+        pass
+    try:
+        return message_class("Wrapped").FromString(data).module
+    except DecodeError as error:
+        raise InvalidGraph(f"not a whole HLO module: {error}", hint=_DAMAGED) from None
+
+
+def _refuse_unknown_fields(message: Any) -> None:
     for path, number in _unknown_fields(message, "module"):
         raise UnsupportedFormat(
             f"{path} sets field {number} of the HLO format, which this release does not know",
@@ -103,7 +106,7 @@ def _refuse_unknown_fields(message: Any, size_bytes: int) -> None:
 def _unknown_fields(message: Any, path: str) -> Iterator[tuple[str, int]]:
     from google.protobuf.unknown_fields import UnknownFieldSet
 
-    path = f"{path} {message.name}" if hasattr(message, "name") else path
+    path = f"{path} {checked_name(message.name)}" if hasattr(message, "name") else path
     for unknown in UnknownFieldSet(message):
         yield path, unknown.field_number
     for field, value in message.ListFields():
@@ -168,23 +171,24 @@ def _is_tiled(layout: Any) -> bool:
 
 def _computation(message: Any, shapes: _Shapes) -> Computation:
     instructions = tuple(_instruction(instruction, shapes) for instruction in message.instructions)
-    return Computation(message.name, message.id, message.root, instructions)
+    return Computation(checked_name(message.name), message.id, message.root, instructions)
 
 
 def _instruction(message: Any, shapes: _Shapes) -> Instruction:
-    values: dict[str, Any] = {"name": message.name, "opcode": message.opcode, "id": message.id}
-    values["shape"] = shapes.read(message.shape, message.name)
+    name, opcode = checked_name(message.name), checked_name(message.opcode)
+    values: dict[str, Any] = {"name": name, "opcode": opcode, "id": message.id}
+    values["shape"] = shapes.read(message.shape, name)
     extras: list[tuple[str, str]] = []
     readers = _readers()
     for field, value in message.ListFields():
-        name = field.name
-        if name in _EXTRAS:
-            extras.append((name, value.hex() if isinstance(value, bytes) else str(value)))
-        elif name in readers:
-            target, reader = readers[name]
+        key = field.name
+        if key in _EXTRAS:
+            extras.append((key, value.hex() if isinstance(value, bytes) else str(value)))
+        elif key in readers:
+            target, reader = readers[key]
             values[target] = reader(value)
     if message.HasField("literal"):
-        values["literal"] = _literal(message.literal, shapes, message.name)
+        values["literal"] = _literal(message.literal, shapes, name)
     if extras:
         values["extras"] = tuple(extras)
     return Instruction(**values)
@@ -230,7 +234,7 @@ def _readers() -> Mapping[str, tuple[str, Callable[[Any], object]]]:
 
 
 def _metadata(message: Any) -> Metadata:
-    return Metadata(message.op_name, message.source_file, message.source_line, message.stack_frame_id)
+    return Metadata(shown(message.op_name), message.source_file, message.source_line, message.stack_frame_id)
 
 
 def _dot(message: Any) -> DotDims:

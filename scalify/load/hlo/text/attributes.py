@@ -12,7 +12,7 @@ from typing import Any
 
 from scalify.errors import UnsupportedFormat
 from scalify.load.hlo.groups import iota_groups
-from scalify.load.hlo.program import ConvDims, DotDims, GatherDims, Metadata, WindowDim
+from scalify.load.hlo.program import ConvDims, DotDims, GatherDims, Metadata, WindowDim, shown
 from scalify.load.hlo.text.tokens import Cursor, unquoted
 from scalify.load.hlo.text.values import bracketed, float_of, integers, lists, parenthesized
 
@@ -110,7 +110,7 @@ def _metadata(cursor: Cursor) -> Metadata:
         found[key] = cursor.string() if cursor.at_string else cursor.raw()
         cursor.take(",")
     return Metadata(
-        found.get("op_name", ""),
+        shown(found.get("op_name", "")),
         found.get("source_file", ""),
         _number(cursor, found.get("source_line", "0")),
         _number(cursor, found.get("stack_frame_id", "0")),

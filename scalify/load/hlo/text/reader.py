@@ -190,7 +190,7 @@ class _Reader:
             raise cursor.wrong(f"there is an instruction {name[:60]!r} already")
         cursor.expect("=")
         type = shape(cursor, name)
-        opcode = cursor.word("an opcode")
+        opcode = cursor.name("an opcode")
         cursor.expect("(")
         values: dict[str, Any] = {"name": name, "opcode": opcode, "id": self._count, "shape": type}
         if opcode == "parameter":

@@ -3,6 +3,7 @@
 import re
 
 from scalify.errors import InvalidGraph
+from scalify.load.hlo.program import checked_name
 
 _TOKEN = re.compile(
     r"""
@@ -79,7 +80,7 @@ class Cursor:
 
     def name(self, what: str) -> str:
         """Step over the name of an instruction or computation, with or without its percent sign."""
-        return self.word(what).removeprefix("%")
+        return checked_name(self.word(what).removeprefix("%"))
 
     def integer(self) -> int:
         """Step over an integer."""
