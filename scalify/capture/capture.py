@@ -138,7 +138,9 @@ def _weightless(exported: ExportedProgram) -> Generator[None]:
     """Parameters and persistent buffers as their descriptions only: a proof looks at none of them."""
     kept = dict(exported.state_dict)
     for label, tensor in kept.items():
-        exported.state_dict[label] = tensor.to("meta")
+        described = tensor.detach().to("meta")
+        is_parameter = isinstance(tensor, torch.nn.Parameter)
+        exported.state_dict[label] = torch.nn.Parameter(described, False) if is_parameter else described
     try:
         yield
     finally:

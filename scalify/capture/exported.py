@@ -15,6 +15,7 @@ from torch.export.graph_signature import (
     TensorArgument,
 )
 
+from scalify.capture.failure import capture_failed
 from scalify.capture.fx import DTYPES, FxReader, pure_operators, tensor_type
 from scalify.capture.target import Built
 from scalify.errors import CaptureFailed
@@ -34,15 +35,11 @@ def export(module: Built) -> ExportedProgram:
             warnings.simplefilter("ignore")
             return torch.export.export(module.module, tuple(module.args), dict(module.kwargs), strict=False)
     except Exception as error:
-        raise CaptureFailed(
-            f"torch.export cannot export the module: {_first_line(error)}",
+        raise capture_failed(
+            error,
+            what="torch.export cannot export the module",
             hint="run torch.export.export(module, args, strict=False) on it to see the whole report",
         ) from error
-
-
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
 
 
 def program_of(

@@ -41,11 +41,20 @@ def load_build(target: str) -> Build:
     place, colon, name = target.rpartition(":")
     if not colon or not place or not name:
         raise CaptureFailed(f"{target!r} names no function", hint="write module.py:build")
-    module = _from_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
+    module = _from_file(Path(place)) if place.endswith(".py") else _from_package(place)
     build = getattr(module, name, None)
     if not callable(build):
         raise CaptureFailed(f"{place} has no function {name!r}", hint=f"define {name} in {place}")
     return build
+
+
+def _from_package(name: str) -> object:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise CaptureFailed(
+            f"there is no module {error.name!r} to import {name!r}", hint="give the path of a Python file"
+        ) from error
 
 
 def _from_file(path: Path) -> object:

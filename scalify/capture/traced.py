@@ -5,6 +5,7 @@ local parts and are made DTensors again inside, so that PyTorch's own redistribu
 recorded. Operators are those below autograd (``mm``, ``t``, ``_softmax``), not the training IR's.
 """
 
+import inspect
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
@@ -18,9 +19,9 @@ from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
 from torch.utils import _pytree as pytree
 
 from scalify.capture.exported import stored_values
+from scalify.capture.failure import capture_failed
 from scalify.capture.fx import FxReader, pure_operators, tensor_type
 from scalify.capture.target import Built
-from scalify.errors import CaptureFailed
 from scalify.ir.mesh import SINGLE, Groups, Mesh
 from scalify.load.torch_export.program import Parameter, Program, Result, ValueName
 
@@ -46,7 +47,8 @@ def traced(
     scopes: dict[str, str] = {}
     graph = _trace(run, [local(tensor) for tensor in tensors], built.module, scopes)
     labels = [*((label, _role(built.module, label)) for label, _ in named)]
-    labels += [(f"input_{number}", "input") for number in range(len(places))]
+    given = _input_names(built)
+    labels += [(given[place], "input") for place in places]
     return _program(graph, labels, scopes, name, mesh, groups() if groups else {})
 
 
@@ -64,6 +66,25 @@ def again(tensor: Tensor, like: object) -> Tensor:
     )
 
 
+def _input_names(built: Built) -> list[str]:
+    """Of every leaf of the arguments, as torch.export names them: after what ``forward`` calls them."""
+    positional = list(inspect.signature(built.module.forward).parameters)
+    keyed, _ = pytree.tree_flatten_with_path((built.args, dict(built.kwargs)))
+    names: list[str] = []
+    for path, _ in keyed:
+        by_place, first, *inner = [_key(part) for part in path]
+        named = by_place == "1" or int(first) >= len(positional)
+        names.append("_".join([first if named else positional[int(first)], *inner]))
+    return names
+
+
+def _key(part: object) -> str:
+    for attribute in ("idx", "key", "name"):
+        if hasattr(part, attribute):
+            return str(getattr(part, attribute))
+    return str(part)
+
+
 def _role(module: nn.Module, label: str) -> str:
     return "parameter" if label in dict(module.named_parameters()) else "buffer"
 
@@ -75,9 +96,9 @@ def _trace(
         with _scoped(module, scopes), torch.no_grad():
             return make_fx(run, tracing_mode="fake", record_stack_traces=True)(*tensors)
     except Exception as error:
-        first = (str(error).splitlines() or ["no message"])[0]
-        raise CaptureFailed(
-            f"the module cannot be traced: {type(error).__name__}: {first}",
+        raise capture_failed(
+            error,
+            what="the module cannot be traced",
             hint="call the module on these inputs by hand to see the whole report",
         ) from error
 
