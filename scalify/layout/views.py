@@ -69,9 +69,12 @@ def same(shape: Shape) -> View:
 
 
 def uses_rank_digits(expr: Expr, digits: RankDigits) -> bool:
-    """Whether an expression depends on any of these digits of the rank (dimension 0)."""
+    """Whether an expression may depend on any of these digits of the rank (dimension 0).
+
+    Digits of unlike radices (of six ranks: the third, and whether a rank is odd) are not independent.
+    """
     return any(
-        term.dim == 0 and term.stride < stride * size and stride < term.stride * term.size
+        term.dim == 0 and stride % (term.stride * term.size) and term.stride % (stride * size)
         for term in expr.terms
         for stride, size in digits
     )

@@ -12,6 +12,7 @@ import itertools
 from ast import literal_eval
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import NamedTuple
 
 from scalify.layout.digits import Expr, Term
@@ -250,7 +251,7 @@ def _covers(expr: Expr, size: int) -> bool:
 def _disjoint(terms: Sequence[Term]) -> bool:
     ordered = sorted(terms)
     return all(
-        one.dim != other.dim or one.stride * one.size <= other.stride
+        one.dim != other.dim or other.stride % (one.stride * one.size) == 0
         for one, other in itertools.pairwise(ordered)
     )
 
@@ -261,4 +262,7 @@ def _merged(op: str, partial: Partial | None, pending: RankDigits) -> Partial | 
         return Partial(op, pending)
     if partial.kind != op or without(partial.digits, pending) != partial.digits:
         return None
-    return Partial(op, joined((*partial.digits, *pending)))
+    digits = sorted((*partial.digits, *pending))
+    if any(above % (stride * size) for (stride, size), (above, _) in pairwise(digits)):
+        return None
+    return Partial(op, joined(tuple(digits)))
