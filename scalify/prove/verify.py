@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from time import process_time
 
 from scalify.ir.graph import Graph
+from scalify.localize import localize
 from scalify.partition import computed, partition, segments
 from scalify.prove.certificate import Certificate
 from scalify.prove.chain import Chain, Progress, prove_chain
 from scalify.prove.engine import Budget, StopReason
 from scalify.relate.model import Relations
-from scalify.verdict import OutputResult, Proved, Reason, Unknown, Verdict, Work
+from scalify.verdict import OutputResult, Proved, Reason, Suspect, Unknown, Verdict, Work
 
 MOST_NODES_AT_ONCE = 2_000
 """Up to here a program whose regions were not proved is tried as one region."""
@@ -68,6 +69,7 @@ def verify(
         reason=_reason(chain),
         outputs=outputs,
         assumptions=_assumptions(relations),
+        suspect=_suspect(chain, baseline, candidate),
         missing=_undefined(chain),
         work=work,
     )
@@ -96,6 +98,13 @@ def _reason(chain: Chain) -> Reason:
     if proof.saturation.stop_reason in (StopReason.TIME, StopReason.FACTS):
         return Reason.BUDGET
     return Reason.UNKNOWN_OPS if proof.region_terms.candidate.unknown else Reason.UNPROVED
+
+
+def _suspect(chain: Chain, baseline: Graph, candidate: Graph) -> Suspect | None:
+    """The place to look at; none where an engine was stopped before it had said what it could."""
+    if chain.stuck is None or _reason(chain) is Reason.BUDGET:
+        return None
+    return localize(*chain.stuck, baseline, candidate)
 
 
 def _undefined(chain: Chain) -> tuple[str, ...]:

@@ -1,0 +1,22 @@
+"""Where a candidate goes wrong: the first node that is not its counterpart although its operands are.
+
+In: a region that was not proved and what an engine found of it. Out: a suspect with its counterpart, what
+is known of its operands, what was needed, and the likely mistake. A suspect is a place to look at, not a
+proof of a difference: Unknown stays Unknown.
+"""
+
+from scalify.ir.graph import Graph
+from scalify.localize.explain import explain
+from scalify.localize.first import first, scene_of
+from scalify.prove.region import Region, RegionProof
+from scalify.verdict import Suspect
+
+
+def localize(region: Region, proof: RegionProof, baseline: Graph, candidate: Graph) -> Suspect | None:
+    """The node to look at first in a region that was not proved."""
+    scene = scene_of(region, proof, baseline, candidate)
+    finding = first(scene)
+    return None if finding is None else explain(scene, finding)
+
+
+__all__ = ["localize"]

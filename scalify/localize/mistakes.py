@@ -1,0 +1,318 @@
+"""Mistakes that people make when they distribute a program, each as a function that recognises it.
+
+In: the suspect in its scene. Out: one sentence, or nothing. The first that recognises something speaks.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from math import prod
+from typing import cast
+
+from scalify.ir.graph import Node
+from scalify.ir.mesh import Groups
+from scalify.localize.align import is_collective
+from scalify.localize.first import Finding, Scene, Why, is_movement
+from scalify.localize.text import (
+    attr_text,
+    constant_text,
+    differences,
+    groups_text,
+    number,
+    pending_text,
+)
+
+Mistake = Callable[[Scene, Finding], str | None]
+
+
+def other_result(scene: Scene, finding: Finding) -> str | None:
+    """Results in each other's places."""
+    if finding.why is not Why.OTHER_RESULT or finding.goal is None:
+        return None
+    wanted, found = finding.goal.baseline, scene.standing(finding.node.id)
+    names = {output.value: output.name for output in scene.baseline.outputs}
+    if found.counterpart is None or not found.is_related:
+        return None
+    other = names.get(found.counterpart)
+    what = f"the baseline's output {other}" if other else f"the baseline's {found.counterpart}"
+    own = finding.goal.output or finding.node.id
+    return f"outputs are swapped: {own} is {what}, where {names.get(wanted, wanted)} is wanted"
+
+
+def wrong_group(scene: Scene, finding: Finding) -> str | None:
+    """A combination that leaves ranks out, or is over the ranks of another axis."""
+    node = finding.node
+    if not is_collective(node) or "groups" not in node.attrs:
+        return None
+    before, after = scene.standing(node.operands[0]), scene.standing(node.id)
+    groups = cast(Groups, node.attrs["groups"])
+    if after.partial is None or before.partial is None:
+        if after.is_related or before.partial is None or before.partial.kind != _kind(node):
+            return None
+        return (
+            f"wrong group: the value is {pending_text(before.partial)}, "
+            f"and the groups {groups_text(groups)} are not made of these ranks"
+        )
+    return (
+        f"wrong group: the {after.partial.kind} over {after.partial.ranks} of {scene.candidate.mesh.size} "
+        f"ranks is still pending: the groups {groups_text(groups)} leave it"
+    )
+
+
+def wrong_combination(scene: Scene, finding: Finding) -> str | None:
+    """A pending sum that is combined by a maximum, and the like."""
+    node = finding.node
+    if not is_collective(node) or "kind" not in node.attrs:
+        return None
+    partial = scene.standing(node.operands[0]).partial
+    if partial is None or partial.kind == _kind(node):
+        return None
+    return f"wrong operator: combines ranks by {node.attrs['kind']} where a {partial.kind} is pending"
+
+
+def _kind(node: Node) -> str:
+    return str(node.attrs.get("kind", "sum"))
+
+
+def missing_combination(scene: Scene, finding: Finding) -> str | None:
+    """A partial sum used as if it were whole."""
+    node = finding.node
+    if finding.why is Why.PENDING:
+        return _missing(scene, node)
+    if is_movement(node):
+        return None
+    for operand in node.operands:
+        if scene.standing(operand).partial is not None:
+            return _missing(scene, scene.nodes[operand])
+    return None
+
+
+def _missing(scene: Scene, node: Node) -> str | None:
+    partial = scene.standing(node.id).partial
+    if partial is None:
+        return None
+    producer = node
+    while producer.operands:
+        pending = [o for o in producer.operands if scene.standing(o).partial is not None]
+        if not pending:
+            break
+        producer = scene.nodes[pending[0]]
+    return f"missing all-reduce after {producer.id}: its result is {pending_text(partial)}"
+
+
+def counted_per_rank(scene: Scene, finding: Finding) -> str | None:
+    """A value that all ranks hold, summed over them."""
+    node, standing = finding.node, scene.standing(finding.node.id)
+    count = _group_size(node)
+    if standing.scale == 1 or count is None or standing.scale != count:
+        return None
+    return (
+        f"replicated value counted once per rank: the result is {count} times the baseline's value, "
+        f"for all {count} ranks of a group hold the same"
+    )
+
+
+def wrong_divisor(scene: Scene, finding: Finding) -> str | None:
+    """A result that is a multiple of what it should be."""
+    node, standing = finding.node, scene.standing(finding.node.id)
+    if node.op == "constant" or standing.scale == 1 or not standing.is_related:
+        return None
+    ranks = scene.candidate.mesh.size
+    often = standing.scale in (Fraction(ranks), Fraction(1, ranks))
+    hint = f": counted once per rank, or not at all, of {ranks}" if often and ranks > 1 else ""
+    return f"wrong divisor or factor: {number(standing.scale)} times the baseline's value{hint}"
+
+
+def _group_size(node: Node) -> int | None:
+    groups = node.attrs.get("groups")
+    return len(cast(Groups, groups)[0]) if groups else None
+
+
+def different_constant(scene: Scene, finding: Finding) -> str | None:
+    """Another number."""
+    node, given = finding.node, scene.counterpart(finding.node.id)
+    if given is None or node.op != given.op:
+        return None
+    if node.op == "constant":
+        return f"different constant: {constant_text(node)} where the baseline has {constant_text(given)}"
+    differing = differences(node, given)
+    for name in ("eps", "scale", "slope"):
+        if name in differing:
+            own, other = differing[name]
+            return f"different constant: {name} {attr_text(own)} where the baseline has {attr_text(other)}"
+    return None
+
+
+def wrong_operator(scene: Scene, finding: Finding) -> str | None:
+    """Another operation, or another kind of reduction."""
+    node, given = finding.node, scene.counterpart(finding.node.id)
+    if given is None or is_collective(node):
+        return None
+    if node.op != given.op:
+        return f"wrong operator: {node.op} where the baseline has {given.op}"
+    if "kind" in differences(node, given):
+        own, other = differences(node, given)["kind"]
+        return f"wrong operator: reduces with {own} where the baseline reduces with {other}"
+    return None
+
+
+def moved_window(scene: Scene, finding: Finding) -> str | None:
+    """A slice from another place."""
+    node, given = finding.node, scene.counterpart(finding.node.id)
+    if node.op != "slice" or given is None or given.op != "slice":
+        return None
+    own, other = (cast(tuple[object, ...], each.attrs["starts"]) for each in (node, given))
+    if len(own) != len(other):
+        return None
+    standing = scene.standing(node.operands[0])
+    blocks = {split.dim: split.blocks for split in standing.splits}
+    limits = [cast(tuple[object, ...], each.attrs["limits"]) for each in (node, given)]
+    for dim, (start, wanted) in enumerate(zip(own, other, strict=True)):
+        count = blocks.get(dim, 1)
+        if _times(start, count) != wanted or _times(limits[0][dim], count) != limits[1][dim]:
+            per_rank = f" (1/{count} of it on each of {count} ranks)" if count > 1 else ""
+            return (
+                f"moved window: dimension {dim} is read from {_shown(start)} to {_shown(limits[0][dim])}, "
+                f"the baseline reads from {_shown(wanted)} to {_shown(limits[1][dim])}{per_rank}"
+            )
+    return None
+
+
+def _times(value: object, count: int) -> object:
+    return value * count if isinstance(value, int) else value
+
+
+def _shown(value: object) -> str:
+    return attr_text(cast(int, value))
+
+
+def swapped_transpose(scene: Scene, finding: Finding) -> str | None:
+    """Dimensions in another order."""
+    node, given = finding.node, scene.counterpart(finding.node.id)
+    if given is None or node.op != given.op or "perm" not in differences(node, given):
+        return None
+    own, other = differences(node, given)["perm"]
+    return f"swapped transpose: permutes by {attr_text(own)} where the baseline does by {attr_text(other)}"
+
+
+def swapped_operands(scene: Scene, finding: Finding) -> str | None:
+    """The same operands in another order: of a concatenation, a difference, a quotient."""
+    node, given = finding.node, scene.counterpart(finding.node.id)
+    if given is None or node.op != given.op or len(node.operands) != len(given.operands):
+        return None
+    own = [scene.alignment.counterpart.get(operand) for operand in node.operands]
+    if own == [*given.operands] or sorted(map(str, own)) != sorted(given.operands):
+        return None
+    if node.op == "concat":
+        return (
+            f"wrong fused order: parts {', '.join(map(str, own))} follow each other where the baseline has "
+            f"{', '.join(given.operands)}"
+        )
+    return f"operands are swapped: {', '.join(map(str, own))} for the baseline's {', '.join(given.operands)}"
+
+
+def wrong_part(scene: Scene, finding: Finding) -> str | None:
+    """A fused tensor whose parts are read across their ends."""
+    node = finding.node
+    if node.op != "slice":
+        return None
+    standing = scene.standing(node.operands[0])
+    if standing.layout is None or "part by part" not in standing.layout:
+        return None
+    source = node.operands[0]
+    return f"wrong fused order: {source} holds parts one after the other; this window is none of them"
+
+
+def wrong_gather(scene: Scene, finding: Finding) -> str | None:
+    """A collective along a dimension that is not the sharded one."""
+    node = finding.node
+    if not is_collective(node):
+        return None
+    dim = node.attrs.get("dim", node.attrs.get("concat_dim"))
+    splits = scene.standing(node.operands[0]).splits
+    if not isinstance(dim, int) or not splits or any(split.dim == dim for split in splits):
+        return None
+    sharded = " and ".join(str(split.dim) for split in splits)
+    return f"wrong shard dimension: {node.op} along dimension {dim}, the value is cut in dimension {sharded}"
+
+
+def wrong_shard(scene: Scene, finding: Finding) -> str | None:
+    """Operands that are cut in different ways where they meet."""
+    node = finding.node
+    if node.op != "einsum":
+        return None
+    left, _, _ = str(node.attrs["spec"]).partition("->")
+    cut: dict[str, dict[int, int]] = {}
+    for position, letters in enumerate(left.split(",")):
+        splits = _splits(scene, node, position)
+        if splits is None:
+            return None
+        for dim, letter in enumerate(letters):
+            cut.setdefault(letter, {})[position] = splits.get(dim, 1)
+    for letter, counts in cut.items():
+        if len(set(counts.values())) > 1:
+            said = ", ".join(
+                f"operand {position} holds {'all of it' if count == 1 else f'one of {count} blocks'}"
+                for position, count in counts.items()
+            )
+            return f"wrong shard dimension: in letter {letter} of {node.attrs['spec']}, {said}"
+    return None
+
+
+def _splits(scene: Scene, node: Node, position: int) -> Mapping[int, int] | None:
+    """Blocks per dimension of an operand; None where they are not known."""
+    operand = node.operands[position]
+    standing = scene.standing(operand)
+    if standing.layout is None:
+        return None
+    return {split.dim: split.blocks for split in standing.splits}
+
+
+def unlike_halves(scene: Scene, finding: Finding) -> str | None:
+    """Operands that are parts of the baseline's in different ways, and so do not fit together."""
+    node = finding.node
+    if node.op == "einsum" or is_movement(node) or len(node.operands) < 2:
+        return None
+    layouts = {
+        operand: standing.layout
+        for operand in node.operands
+        if (standing := scene.standing(operand)).layout and prod(scene.nodes[operand].type.shape) > 1
+    }
+    if len(set(layouts.values())) < 2:
+        return None
+    said = ", ".join(f"{operand} is {layout}" for operand, layout in layouts.items())
+    return f"wrong shard dimension: operands do not lie alike: {said}"
+
+
+def other_attribute(scene: Scene, finding: Finding) -> str | None:
+    """Anything else that is written differently in the baseline."""
+    node, given = finding.node, scene.counterpart(finding.node.id)
+    if given is None or is_collective(node):
+        return None
+    for name, (own, other) in differences(node, given).items():
+        return f"different {name}: {attr_text(own)} where the baseline has {attr_text(other)}"
+    return None
+
+
+MISTAKES: Sequence[Mistake] = (
+    other_result,
+    wrong_combination,
+    wrong_group,
+    missing_combination,
+    counted_per_rank,
+    different_constant,
+    wrong_operator,
+    swapped_transpose,
+    swapped_operands,
+    moved_window,
+    wrong_part,
+    wrong_gather,
+    wrong_shard,
+    wrong_divisor,
+    unlike_halves,
+    other_attribute,
+)
+
+
+def guess(scene: Scene, finding: Finding) -> str:
+    """The likely mistake, or nothing."""
+    return next((text for mistake in MISTAKES if (text := mistake(scene, finding))), "")

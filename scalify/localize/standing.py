@@ -1,0 +1,174 @@
+"""How a value of the candidate stands to a value of the baseline: what is known of the two from a proof.
+
+In: a region and what an engine found of it. Out: for any two nodes whether the candidate's is *clean* (every
+dimension is the baseline's own, in order, whole or in blocks by rank), related in another way, or unknown;
+with the scale, and with what is still to be combined over ranks.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from scalify.ir.graph import NodeId
+from scalify.ir.mesh import Mesh
+from scalify.layout.maps import IndexMap, Shape, solve, then
+from scalify.layout.views import ONE, Partial, View, same, through
+from scalify.normalize.terms import TermId
+from scalify.prove.region import Region, RegionProof, terms_of
+from scalify.relate.layouts import Layout, index_of, layouts, rank_by_rank, text_of
+
+Window = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """``layout`` is set for clean values only; ``index`` maps to the baseline's value where one map does it.
+
+    ``is_related`` says that every element is known to be one of the baseline's value, up to ``scale`` and to
+    what is ``partial``.
+    """
+
+    counterpart: NodeId | None
+    is_related: bool = False
+    layout: str | None = None
+    splits: Layout = ()
+    index: IndexMap | None = None
+    scale: Fraction = ONE
+    partial: Partial | None = None
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether it is the baseline's value, laid out as one would expect; sums may be pending."""
+        return self.layout is not None and self.scale == 1
+
+
+class Standings:
+    """The standings in one region, each worked out once."""
+
+    def __init__(self, region: Region, proof: RegionProof, mesh: Mesh) -> None:
+        self.mesh = mesh
+        self.baseline_ranks = region.baseline_ranks
+        lowered = terms_of(region)
+        self.terms = lowered.terms
+        self.own, self.given = lowered.candidate.accesses, lowered.baseline.accesses
+        self._views: dict[tuple[TermId, TermId], list[View]] = defaultdict(list)
+        names = proof.saturation.names.views
+        for derivation in proof.saturation.derivations:
+            self._views[derivation.candidate, derivation.baseline].append(names[derivation.view])
+        self.viewed = {candidate for candidate, _ in self._views} | set(lowered.baseline_numbers)
+        self._known: dict[tuple[NodeId, NodeId], Standing] = {}
+        self._layouts: dict[tuple[Shape, Shape], tuple[Layout, ...]] = {}
+
+    def of(self, node: NodeId, counterpart: NodeId | None) -> Standing:
+        """The best that is known of a candidate's node against a baseline's."""
+        if counterpart is None or node not in self.own or counterpart not in self.given:
+            return Standing(counterpart=counterpart)
+        key = node, counterpart
+        if key not in self._known:
+            self._known[key] = self._best(node, counterpart)
+        return self._known[key]
+
+    def has_view(self, node: NodeId) -> bool:
+        """Whether the node is known to be anything of the baseline's."""
+        return node in self.own and self.own[node].term in self.viewed
+
+    def _best(self, node: NodeId, counterpart: NodeId) -> Standing:
+        own, given = self.own[node], self.given[counterpart]
+        views = [*self._views.get((own.term, given.term), ())]
+        if own.term == given.term:
+            views.append(same(self.terms[own.term].space))
+        groups: dict[tuple[Fraction, Partial | None], list[View]] = defaultdict(list)
+        for view in views:
+            seen = through(view, own.index)
+            if seen is not None:
+                groups[seen.scale, seen.partial].append(seen)
+        found = [
+            self._standing(counterpart, seen, given.index, scale, partial)
+            for (scale, partial), seen in groups.items()
+        ]
+        return max(found, key=_goodness, default=Standing(counterpart=counterpart))
+
+    def _standing(
+        self,
+        counterpart: NodeId,
+        seen: Sequence[View],
+        given: IndexMap,
+        scale: Fraction,
+        partial: Partial | None,
+    ) -> Standing:
+        clean = self._clean(seen, given)
+        whole = next((view for view in seen if view.is_whole), None)
+        return Standing(
+            counterpart=counterpart,
+            is_related=covers([view.window for view in seen], seen[0].shape),
+            layout=clean[1] if clean else None,
+            splits=clean[0] if clean else (),
+            index=None if whole is None else solve([whole.index], [given]),
+            scale=scale,
+            partial=partial,
+        )
+
+    def _clean(self, seen: Sequence[View], given: IndexMap) -> tuple[Layout, str] | None:
+        shape, whole = seen[0].shape, given.domain
+        if self.baseline_ranks > 1:
+            same_on_each = shape == whole and then(rank_by_rank(whole[1:], whole[0]), given)
+            return ((), "the same on each rank") if any(v.index == same_on_each for v in seen) else None
+        for layout in self._choices(whole[1:], shape[1:]):
+            parts = [
+                view.window
+                for view in seen
+                if view.window[0] == (0, shape[0])
+                and then(self._part(layout, view.window, whole[1:]), given) == view.index
+            ]
+            if covers(parts, shape):
+                many = "" if any(_is_whole(part, shape) for part in parts) else ", part by part"
+                return layout, text_of(layout) + many
+        return None
+
+    def _choices(self, whole: Shape, local: Shape) -> tuple[Layout, ...]:
+        if (whole, local) not in self._layouts:
+            all_of_them = layouts(whole, local, self.mesh)
+            fine = (each for each in all_of_them if all(split.digits() is not None for split in each))
+            self._layouts[whole, local] = tuple(fine)
+        return self._layouts[whole, local]
+
+    def _part(self, layout: Layout, window: Window, whole: Shape) -> IndexMap:
+        """A window of a tensor that consists of parts, each laid out by itself, one after the other."""
+        blocks = {split.dim: split.blocks for split in layout}
+        starts = {dim: start * blocks.get(dim, 1) for dim, (start, _) in enumerate(window[1:])}
+        sizes = tuple(size for _, size in window[1:])
+        return index_of(layout, sizes, whole, self.mesh, starts)
+
+
+def _goodness(standing: Standing) -> tuple[bool, bool, bool, bool, bool]:
+    return (
+        standing.is_clean,
+        standing.layout is not None,
+        standing.is_related and standing.scale == 1,
+        standing.is_related,
+        standing.partial is None,
+    )
+
+
+def _is_whole(window: Window, shape: Shape) -> bool:
+    return all(part == (0, size) for part, size in zip(window, shape, strict=True))
+
+
+def covers(windows: Sequence[Window], shape: Shape) -> bool:
+    """Whether windows that differ along one dimension make up the whole."""
+    if any(_is_whole(window, shape) for window in windows):
+        return True
+    for dim, size in enumerate(shape):
+        inside = [
+            window[dim]
+            for window in windows
+            if all(part == (0, shape[d]) for d, part in enumerate(window) if d != dim)
+        ]
+        reached = 0
+        for start, extent in sorted(inside):
+            if start <= reached:
+                reached = max(reached, start + extent)
+        if reached == size and inside:
+            return True
+    return False
