@@ -13,7 +13,7 @@ from scalify.ir.graph import Graph, NodeId, Output
 from scalify.load.hlo import calls, collectives, contraction, elementwise, indexing, movement, reduction
 from scalify.load.hlo.emit import Emission, Step, Value, leaves, paths, structured
 from scalify.load.hlo.opaque import opaque
-from scalify.load.hlo.program import Computation, Instruction, Module, Shape
+from scalify.load.hlo.program import MAX_INSTRUCTIONS, Computation, Instruction, Module, Shape
 from scalify.load.hlo.ranks import ranks_of
 from scalify.load.hlo.shapes import is_array, tensor_type
 from scalify.load.hlo.sites import Sites
@@ -55,38 +55,53 @@ def translate(module: Module) -> Graph:
 
 
 def _check_calls(module: Module) -> None:
-    """Called computations exist, and chains of calls end before they are too deep to follow."""
-    depth: dict[int, int] = {}
+    """Called computations exist, and calls end before they are too deep to follow or too many to inline."""
+    depths: dict[int, int] = {}
+    sizes: dict[int, int] = {}
     for start in module.computations:
-        pending = [start]
+        pending, open_calls = [start], set[int]()
         while pending:
             current = pending[-1]
-            if current in depth and depth[current] >= 0:
-                pending.pop()
-                continue
-            depth[current] = -1
-            inner = _callees(module, current)
-            waiting = [computation for computation in inner if computation not in depth]
+            inner = _callees(module, current) if current not in depths else frozenset[int]()
+            waiting = [computation for computation in inner if computation not in depths]
+            if any(computation in open_calls for computation in (*waiting, *inner & {current})):
+                raise InvalidGraph(f"{module.computations[current].name} calls itself", hint=_DAMAGED)
             if waiting:
+                open_calls.add(current)
                 pending.extend(waiting)
                 continue
-            recursive = any(depth[computation] < 0 for computation in inner)
-            depth[current] = 1 + max((depth[computation] for computation in inner), default=0)
-            if recursive or depth[current] > MAX_CALL_DEPTH:
-                raise InvalidGraph(
-                    f"computation {module.computations[current].name} calls itself, "
-                    f"or calls are nested more than {MAX_CALL_DEPTH} deep",
-                    hint=_DAMAGED,
-                )
             pending.pop()
+            if current not in depths:
+                depths[current] = 1 + max((depths[computation] for computation in inner), default=0)
+                sizes[current] = _inlined_size(module.computations[current], sizes)
+    _check_bounds(max(depths.values()), sizes[module.entry])
 
 
-def _callees(module: Module, computation_id: int) -> set[int]:
-    called = {
+def _inlined_size(computation: Computation, sizes: Mapping[int, int]) -> int:
+    return len(computation.instructions) + sum(
+        sizes[called]
+        for instruction in computation.instructions
+        if instruction.opcode in _INLINED
+        for called in instruction.called
+    )
+
+
+def _check_bounds(depth: int, size: int) -> None:
+    if depth > MAX_CALL_DEPTH:
+        raise InvalidGraph(f"calls are nested {depth} deep", hint=f"up to {MAX_CALL_DEPTH} are followed")
+    if size > MAX_INSTRUCTIONS:
+        raise InvalidGraph(
+            f"the module has {size} instructions once its calls are inlined",
+            hint="verify a part of the model, or fewer layers",
+        )
+
+
+def _callees(module: Module, computation_id: int) -> frozenset[int]:
+    called = frozenset(
         called
         for instruction in module.computations[computation_id].instructions
         for called in instruction.called
-    }
+    )
     absent = [computation for computation in called if computation not in module.computations]
     if absent:
         raise InvalidGraph(f"the module has no computation {absent[0]} to call", hint=_DAMAGED)
