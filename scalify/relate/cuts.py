@@ -40,16 +40,16 @@ class Cuts:
     def of(self, value: NodeId, dim: int) -> tuple[Cut, ...]:
         """The slices taken of ``dim`` of a value, however far down; none where it is only used whole."""
         todo = [(value, dim)]
+        begun: dict[tuple[NodeId, int], list[_Step]] = {}
         while todo:
-            key = todo.pop()
+            key = todo[-1]
             if key in self._known:
-                continue
-            steps = list(self._steps(*key))
-            missing = [step.follow for step in steps if step.follow and step.follow not in self._known]
-            if missing:
-                todo.extend((key, *missing))
+                todo.pop()
+            elif key in begun:
+                self._known[key] = self._joined(begun[key])
             else:
-                self._known[key] = self._joined(steps)
+                begun[key] = steps = list(self._steps(*key))
+                todo.extend(step.follow for step in steps if step.follow)
         return tuple(sorted(self._known[value, dim]))
 
     def _joined(self, steps: Iterable["_Step"]) -> frozenset[Cut]:
@@ -63,26 +63,32 @@ class Cuts:
     def _steps(self, value: NodeId, dim: int) -> Iterator["_Step"]:
         for user in self._users.get(value, ()):
             for position, operand in enumerate(user.operands):
-                step = self._step(user, position, dim) if operand == value else None
-                if step is not None:
-                    yield step
+                passage = self._passage(user, position, dim) if operand == value else None
+                if passage is not None:
+                    target, part, unit = passage
+                    follow = None if target is None or user.id not in self._users else (user.id, target)
+                    yield _Step(follow, part, unit)
 
-    def _step(self, user: Node, position: int, dim: int) -> "_Step | None":
+    def _passage(self, user: Node, position: int, dim: int) -> "_Passage | None":
         shape = self._nodes[user.operands[position]].type.shape
         if user.op == "slice":
             return _sliced(user, dim, shape)
         if user.op == "reshape":
             return _reshaped(user, dim, shape)
         target = _kept(user, position, dim, shape)
-        return None if target is None else _Step((user.id, target))
+        return None if target is None else (target, None, 1)
+
+
+_Passage = tuple[int | None, Cut | None, int]
+"""Where a dimension goes on in a result, which part of it, and how many of its elements each one is there."""
 
 
 class _Step(NamedTuple):
-    """One use of a value: where the dimension goes on, and how cuts found there read here."""
+    """One use of a value: where the dimension goes on to further uses, and how cuts found there read here."""
 
     follow: tuple[NodeId, int] | None
-    cut: Cut | None = None
-    unit: int = 1
+    cut: Cut | None
+    unit: int
 
     def through(self, found: frozenset[Cut]) -> frozenset[Cut]:
         start = 0 if self.cut is None else self.cut.start
@@ -99,18 +105,18 @@ def _moved(cut: Cut, unit: int, start: int) -> Cut:
     return Cut(cut.start * unit + start, cut.size * unit, step)
 
 
-def _sliced(user: Node, dim: int, shape: tuple[int, ...]) -> _Step | None:
+def _sliced(user: Node, dim: int, shape: tuple[int, ...]) -> _Passage | None:
     starts, steps = user.attrs["starts"], user.attrs["steps"]
     assert isinstance(starts, tuple) and isinstance(steps, tuple)
     start, step, size = starts[dim], steps[dim], user.type.shape[dim]
     if isinstance(start, RankInt) or not isinstance(start, int) or not isinstance(step, int):
         return None
     if size == shape[dim]:
-        return _Step((user.id, dim))
-    return _Step((user.id, dim) if step == 1 else None, Cut(start, size, step))
+        return dim, None, 1
+    return dim if step == 1 else None, Cut(start, size, step), 1
 
 
-def _reshaped(user: Node, dim: int, shape: tuple[int, ...]) -> _Step | None:
+def _reshaped(user: Node, dim: int, shape: tuple[int, ...]) -> _Passage | None:
     """A dimension that is kept, or the outermost of those it is split into; None where others join it."""
     target = user.type.shape
     before, after, passed = prod(shape[:dim]), prod(shape[dim + 1 :]), 1
@@ -121,7 +127,7 @@ def _reshaped(user: Node, dim: int, shape: tuple[int, ...]) -> _Step | None:
             inner = prod(target[position + 1 :])
             if inner % after or size * (inner // after) != shape[dim]:
                 return None
-            return _Step((user.id, position), None, inner // after)
+            return position, None, inner // after
         passed *= size
     return None
 
@@ -165,3 +171,8 @@ def stride_of(cuts: tuple[Cut, ...], size: int) -> int | None:
     if step < 2 or size % step:
         return None
     return step if cuts == tuple(Cut(start, size // step, step) for start in range(step)) else None
+
+
+def shown(cuts: tuple[Cut, ...]) -> str:
+    """Some slices for people."""
+    return ", ".join(f"{cut.start}:{cut.start + cut.size * (cut.step or 1)}" for cut in cuts[:4])

@@ -44,11 +44,11 @@ def decide(whole: Shape, local: Shape, mesh: Mesh, role: str) -> Decision:
 def _by_role(fitting: Sequence[Layout], mesh: Mesh, role: str) -> tuple[list[Layout], str]:
     if role == "parameter" and not any(name in SHARDING_AXES for name, _ in mesh.axes):
         chosen = [one for one in fitting if _over(one) <= TENSOR_AXES]
-        return chosen, _rule("parameters", fitting, TENSOR_AXES)
+        return chosen, _rule("parameters are", fitting, TENSOR_AXES)
     if role == "input":
         first = [one for one in fitting if all(split.dim == 0 for split in one)]
         chosen = [one for one in first if _over(one) <= DATA_AXES]
-        return chosen, _rule("the first dimension of inputs", fitting, DATA_AXES)
+        return chosen, _rule("the first dimension of inputs is", fitting, DATA_AXES)
     return [], ""
 
 
@@ -60,7 +60,7 @@ def _rule(what: str, fitting: Sequence[Layout], preferred: frozenset[str]) -> st
     names = dict.fromkeys(axis.name for one in fitting for split in one for axis in split.axes)
     taken = [name for name in names if name in preferred]
     others = [name for name in names if name not in preferred]
-    return f"{what} are taken as sharded over {' and '.join(taken)}, not {' or '.join(others)}"
+    return f"{what} taken as sharded over {' and '.join(taken)}, not {' or '.join(others)}"
 
 
 def shapes(whole: Shape, local: Shape) -> str:

@@ -52,6 +52,8 @@ def mesh_of(candidate: Graph, stated: Stated) -> Mesh:
 
 def impose(stated: Sequence[StatedInput], state: Inference) -> Imposed:
     """Relations of all stated inputs."""
+    if not stated:
+        return Imposed(relations=(), baseline=frozenset(), candidate=frozenset())
     ones = {name_of(node): node for node in state.baseline.inputs()}
     others = {name_of(node): node for node in state.candidate.inputs()}
     relations = [_relation(one, ones, others, state) for one in stated]

@@ -6,7 +6,7 @@ from functools import cached_property
 from scalify.ir.graph import Graph, Node
 from scalify.ir.mesh import Mesh
 from scalify.ir.ops.dtypes import KIND_OF
-from scalify.relate.cuts import Cuts, stride_of, tiling
+from scalify.relate.cuts import Cuts, shown, stride_of, tiling
 from scalify.relate.model import InputRelation, Part
 from scalify.relate.pairing import listed, name_of, role_of
 from scalify.relate.placing import Parts, Placed, place
@@ -80,8 +80,8 @@ class Inference:
             cuts = self.cuts.of(whole.id, dim) if full != part else ()
             if cuts:
                 sizes = tiling(cuts, full)
-                shown = ", ".join(f"{cut.start}:{cut.start + cut.size * cut.step}" for cut in cuts[:4])
-                found.append((dim, Parts(sizes, stride_of(cuts, full), shown)))
+                stride = None if sizes else stride_of(cuts, full)
+                found.append((dim, Parts(sizes, stride, "" if sizes else shown(cuts))))
         return tuple(found)
 
     def notes(self) -> tuple[str, ...]:

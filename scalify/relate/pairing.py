@@ -7,12 +7,12 @@ in order where both sides leave over equally many, and that is noted.
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from scalify.ir.graph import Node
 
-_COUNTED = re.compile(r"(p|param|params|parameter|arg|args|Arg|input|primals|tangents)?_?\d+([._]\d+)*")
+_COUNTED = re.compile(r"(p|param|params|parameter|arg|args|Arg|input|primals|tangents)?[._]?\d+([._]\d+)*")
 _WRAPPERS = frozenset({"_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"})
 MANY_NAMES = 5
 
@@ -52,17 +52,21 @@ def distinguishes_roles(nodes: Sequence[Node]) -> bool:
 def pair(baseline: Sequence[Node], candidate: Sequence[Node]) -> Pairing:
     """Pair the inputs of two programs."""
     pairing = Pairing(baseline=list(baseline), candidate=list(candidate))
-    if all(_COUNTED.fullmatch(name_of(node)) for node in (*baseline, *candidate)):
+    if all(map(_is_only_counted, (*baseline, *candidate))):
         _pair_by_place(pairing)
         return pairing
-    pairing.take(_same_names(pairing, {}))
-    wrapped = _same_names(pairing, {id(node): _unwrapped(name_of(node)) for node in (*baseline, *candidate)})
+    pairing.take(_same_names(pairing, name_of))
+    wrapped = _same_names(pairing, _unwrapped)
     if wrapped:
         pairing.take(wrapped)
         pairing.notes.append(f"names are compared without {', '.join(sorted(_WRAPPERS))}")
     _pair_without_prefix(pairing)
     _pair_in_order(pairing)
     return pairing
+
+
+def _is_only_counted(node: Node) -> bool:
+    return "position" in node.attrs and _COUNTED.fullmatch(name_of(node)) is not None
 
 
 def _pair_by_place(pairing: Pairing) -> None:
@@ -81,21 +85,20 @@ def _placed(nodes: Sequence[Node]) -> list[Node]:
     return [node for _, node in sorted(zip(numbers, nodes, strict=True), key=lambda placed: placed[0])]
 
 
-def _same_names(pairing: Pairing, spelled: dict[int, str]) -> list[tuple[Node, Node]]:
-    """Pairs of one name, as ``spelled`` says or as it stands, which no other input of a side has."""
-    baseline = _unique(pairing.baseline, spelled)
-    candidate = _unique(pairing.candidate, spelled)
+def _same_names(pairing: Pairing, spelled: Callable[[Node], str]) -> list[tuple[Node, Node]]:
+    """Pairs of one name, as ``spelled`` says it, which no other input of a side has."""
+    baseline, candidate = _unique(pairing.baseline, spelled), _unique(pairing.candidate, spelled)
     return [(baseline[name], node) for name, node in candidate.items() if name in baseline]
 
 
-def _unique(nodes: Sequence[Node], spelled: dict[int, str]) -> dict[str, Node]:
-    names = [spelled.get(id(node)) or name_of(node) for node in nodes]
+def _unique(nodes: Sequence[Node], spelled: Callable[[Node], str]) -> dict[str, Node]:
+    names = list(map(spelled, nodes))
     count = Counter(names)
     return {name: node for name, node in zip(names, nodes, strict=True) if count[name] == 1}
 
 
-def _unwrapped(name: str) -> str:
-    return ".".join(segment for segment in name.split(".") if segment not in _WRAPPERS)
+def _unwrapped(node: Node) -> str:
+    return ".".join(segment for segment in name_of(node).split(".") if segment not in _WRAPPERS)
 
 
 def _pair_without_prefix(pairing: Pairing) -> None:

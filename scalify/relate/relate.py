@@ -53,7 +53,7 @@ def relate(baseline: Graph, candidate: Graph, stated: Stated | None = None) -> R
 
 
 def _without(nodes: Sequence[Node], names: frozenset[str]) -> tuple[Node, ...]:
-    return tuple(node for node in nodes if name_of(node) not in names)
+    return tuple(node for node in nodes if name_of(node) not in names) if names else tuple(nodes)
 
 
 def _say_left_over(pairing: Pairing, state: Inference) -> None:
