@@ -385,6 +385,11 @@ def below(limit: int) -> Draw:
     return lambda rng, shape: rng.integers(0, limit, shape)
 
 
+def exactly(*numbers: int) -> Draw:
+    """These numbers."""
+    return lambda rng, shape: np.array(numbers).reshape(shape)
+
+
 def positive(rng: np.random.Generator, shape: Shape) -> Array:
     """Numbers between 1 and 3."""
     return rng.uniform(1, 3, shape)

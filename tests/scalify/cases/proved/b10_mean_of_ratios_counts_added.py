@@ -18,4 +18,3 @@ PAIR = replace(
     load_pair("proved/b10_mean_of_ratios_equal_counts"),
     baseline=baseline(),
 )
-GAP = "a value added to itself is not known as its double"

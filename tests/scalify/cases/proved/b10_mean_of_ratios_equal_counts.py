@@ -27,4 +27,3 @@ PAIR = Pair(
     outputs={"loss": replicated},
     draws={"count": positive},
 )
-GAP = "factors do not leave sums"

@@ -20,4 +20,3 @@ PAIR = replace(
     verdict="proved",
     candidate=candidate(),
 )
-GAP = "a sum over ranks of shards is not known as a sum over the dimension they are cut along"

@@ -19,4 +19,3 @@ PAIR = replace(
     verdict="proved",
     candidate=candidate(),
 )
-GAP = "a number is not known as a multiple of another"

@@ -28,4 +28,3 @@ PAIR = Pair(
     inputs={"x": sharded(1), "w": sharded(0), "b": replicated},
     outputs={"y": replicated},
 )
-GAP = "what rank 0 alone holds is not known as a pending sum of it"

@@ -32,4 +32,3 @@ PAIR = Pair(
     inputs={"q": replicated, "k": sharded(1), "v": sharded(1)},
     outputs={"y": replicated},
 )
-GAP = "exponentials less a maximum of a share are not known as multiples of those less that of all"

@@ -22,4 +22,3 @@ PAIR = replace(
     load_pair("proved/c06_split_keys_merged"),
     candidate=candidate(),
 )
-GAP = "factors do not leave sums"

@@ -27,4 +27,3 @@ PAIR = Pair(
     inputs={"g": replicated},
     outputs={"grad": replicated},
 )
-GAP = "sums of slices are not known to add up to the sum of all"

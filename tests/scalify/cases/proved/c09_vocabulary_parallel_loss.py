@@ -39,4 +39,3 @@ PAIR = Pair(
     outputs={"loss": replicated},
     draws={"target": below(CLASSES)},
 )
-GAP = "where(c, x, 0) is not known as c * x"
