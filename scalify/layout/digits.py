@@ -126,17 +126,29 @@ def digit(expr: Expr, stride: int, size: int) -> Expr | None:
     return None if parts is None else parts[1]
 
 
-def substituted(expr: Expr, values: tuple[Expr, ...]) -> Expr | None:
-    """The expression with each dimension ``d`` replaced by ``values[d]``."""
+def substituted(expr: Expr, values: tuple[Expr, ...], domain: tuple[int, ...]) -> Expr | None:
+    """The expression with each dimension ``d`` replaced by ``values[d]``, expressions over ``domain``."""
     offset = expr.offset
     terms: list[Term] = []
     for dim, stride, size, factor in expr.terms:
+        renamed = _whole_dimension(values[dim], domain)
+        if renamed is not None:
+            terms.append(Term(renamed, stride, min(size, -(-domain[renamed] // stride)), factor))
+            continue
         value = digit(values[dim], stride, size)
         if value is None:
             return None
         offset += factor * value.offset
         terms.extend(Term(d, s, n, f * factor) for d, s, n, f in value.terms)
     return aligned(offset, terms)
+
+
+def _whole_dimension(expr: Expr, domain: tuple[int, ...]) -> int | None:
+    """The dimension whose index the expression is, as it stands."""
+    if expr.offset or len(expr.terms) != 1:
+        return None
+    dim, stride, size, factor = expr.terms[0]
+    return dim if stride == factor == 1 and size == domain[dim] else None
 
 
 def aligned(offset: int, terms: list[Term]) -> Expr | None:

@@ -57,7 +57,7 @@ def then(inner: IndexMap, outer: IndexMap) -> IndexMap | None:
         raise ValueError(f"maps do not meet: {inner.codomain} is not {outer.domain}")
     coordinates: list[Expr] = []
     for expr in outer.coordinates:
-        value = substituted(expr, inner.coordinates)
+        value = substituted(expr, inner.coordinates, inner.domain)
         if value is None:
             return None
         coordinates.append(value)
