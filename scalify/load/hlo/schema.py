@@ -128,6 +128,8 @@ SKIPPED: Mapping[str, str] = MappingProxyType(
         "Instruction.parameter_replication": "a promise about inputs, which are related in the open",
         "Instruction.indices_are_sorted": "a promise that allows faster code",
         "Instruction.frontend_attributes": "hints to the backend",
+        "Instruction.is_cross_program_prefetch": "when a copy is made",
+        "Instruction.cross_program_prefetch_index": "when a copy is made",
         "Instruction.custom_call_schedule": "order of execution",
         "Instruction.custom_call_api_version": "calling convention",
         "Instruction.async_execution_thread": "which thread runs it",

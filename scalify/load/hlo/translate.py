@@ -36,6 +36,9 @@ _HANDLERS: Mapping[str, Callable[[Step], Value]] = MappingProxyType(
 _INLINED = frozenset({"call", "fusion", "async-start"})
 _PASSED_ON = frozenset({"async-update", "async-done"})
 
+# What is more than opaque.
+OPCODES = (*_HANDLERS, *_INLINED, *_PASSED_ON)
+
 
 def translate(module: Module) -> Graph:
     """The graph of the module's entry computation."""
@@ -119,11 +122,14 @@ class _Translation:
     def inputs(self, entry: Computation) -> tuple[Value, ...]:
         """Input nodes for the entry's parameters, a tuple's one by one; positions count arrays."""
         values: list[Value] = []
+        names: set[str] = set()
         position = 0
         for number, parameter in enumerate(_parameters_in_order(entry)):
             nodes: dict[tuple[int, ...], NodeId] = {}
             for path, leaf in leaves(parameter.shape):
                 name = ".".join((parameter.name, *map(str, path)))
+                name = f"{name}#{position}" if name in names else name
+                names.add(name)
                 nodes[path] = self._input(parameter, name, position, leaf)
                 self._parameters.setdefault(number, {})[path] = name
                 position += 1

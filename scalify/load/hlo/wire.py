@@ -179,13 +179,13 @@ def _instruction(message: Any, shapes: _Shapes) -> Instruction:
     values: dict[str, Any] = {"name": name, "opcode": opcode, "id": message.id}
     values["shape"] = shapes.read(message.shape, name)
     extras: list[tuple[str, str]] = []
-    readers = _readers()
+    known = readers()
     for field, value in message.ListFields():
         key = field.name
-        if key in _EXTRAS:
+        if key in EXTRAS:
             extras.append((key, value.hex() if isinstance(value, bytes) else str(value)))
-        elif key in readers:
-            target, reader = readers[key]
+        elif key in known:
+            target, reader = known[key]
             values[target] = reader(value)
     if message.HasField("literal"):
         values["literal"] = _literal(message.literal, shapes, name)
@@ -200,7 +200,7 @@ def _literal(message: Any, shapes: _Shapes, where: str) -> Literal:
 
 
 # Attributes that only tell opaque operations apart.
-_EXTRAS = frozenset(
+EXTRAS = frozenset(
     {
         "outfeed_config", "infeed_config", "outfeed_shape", "fft_type", "fft_length", "is_host_transfer",
         "triangular_solve", "cholesky", "delta", "rng_algorithm", "domain_entry", "domain_exit",
@@ -210,7 +210,7 @@ _EXTRAS = frozenset(
 
 
 @cache
-def _readers() -> Mapping[str, tuple[str, Callable[[Any], object]]]:
+def readers() -> Mapping[str, tuple[str, Callable[[Any], object]]]:
     """By field of the message: the field of ``Instruction``, and how its value is read."""
     same: dict[str, Callable[[Any], object]] = {
         "parameter_number": int, "tuple_index": int, "dimensions": tuple, "operands": tuple, "called": tuple,
@@ -225,12 +225,12 @@ def _readers() -> Mapping[str, tuple[str, Callable[[Any], object]]]:
         "groups": lambda groups: tuple(tuple(group.ids) for group in groups),
         "distribution": lambda number: {1: "uniform", 2: "normal"}.get(number, str(number)),
     }  # fmt: skip
-    readers = {name: (name, reader) for name, reader in same.items()}
-    readers["dynamic_slice_sizes"] = readers["gather_sizes"] = ("sizes", tuple)
-    readers["scatter"] = ("gather", _gather)
-    readers["all_reduce_id"] = ("channel", int)
-    readers["devices"] = ("groups", _devices)
-    return MappingProxyType(readers)
+    found = {name: (name, reader) for name, reader in same.items()}
+    found["dynamic_slice_sizes"] = found["gather_sizes"] = ("sizes", tuple)
+    found["scatter"] = ("gather", _gather)
+    found["all_reduce_id"] = ("channel", int)
+    found["devices"] = ("groups", _devices)
+    return MappingProxyType(found)
 
 
 def _metadata(message: Any) -> Metadata:
