@@ -17,6 +17,7 @@ SHARDING_AXES = frozenset({"fsdp", "dp_shard", "zero", "hsdp"})
 DATA_AXES = SHARDING_AXES | {"dp", "data", "ddp", "batch", "replica", "dp_replicate", "data_parallel"}
 
 SMALLER_SIZES = 6
+MANY_RANKS = 65_536
 
 
 class Decision(NamedTuple):
@@ -96,8 +97,10 @@ def blocks_that_fit(parts: Sequence[int], local: int, mesh: Mesh) -> tuple[tuple
     Equal parts are cut alike. Only numbers of blocks that ranks of the whole mesh can hold in equal shares.
     """
     distinct = sorted(set(parts), reverse=True)
+    if mesh.size > MANY_RANKS or len(distinct) > 3:
+        return ()
     counts = [count for count in range(1, mesh.size + 1) if mesh.size % count == 0]
-    if len(distinct) > 3 or len(counts) ** len(distinct) > 20_000:
+    if len(counts) ** len(distinct) > 20_000:
         return ()
     choices: list[dict[int, int]] = [{}]
     for size in distinct:

@@ -16,6 +16,7 @@ from scalify.layout.digits import ZERO, Expr, Term, summed
 from scalify.layout.maps import IndexMap, Shape, along, identity
 
 MANY_AXES = 8
+TOO_MANY_AXES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,11 @@ def axes_by_size(mesh: Mesh) -> Mapping[int, tuple[tuple[MeshAxis, ...], ...]]:
 
 
 def _sets(axes: tuple[MeshAxis, ...]) -> Iterator[tuple[MeshAxis, ...]]:
-    """All sets of few axes; of many, those that are neighbours."""
+    """All sets of few axes; of many, those that are neighbours; of too many, each by itself and all."""
+    if len(axes) > TOO_MANY_AXES:
+        yield from ((axis,) for axis in axes)
+        yield axes
+        return
     if len(axes) <= MANY_AXES:
         for count in range(1, len(axes) + 1):
             yield from combinations(axes, count)

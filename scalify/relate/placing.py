@@ -67,7 +67,8 @@ def _sharded(
     for dim, parts in cuts.items():
         blocks = whole[dim] // local[dim]
         if parts.sizes is None:
-            if parts.stride is None or local[dim] % parts.stride:
+            # A weight cut like this may lie in any way; an input's last token is no part of it.
+            if role != "input" and (parts.stride is None or local[dim] % parts.stride):
                 return _undecided(_not_a_tiling(whole, local, dim, parts))
             continue
         if role == "input":

@@ -5,7 +5,7 @@ allow: which of them holds is for the proof to say.
 """
 
 from collections.abc import MutableMapping, Sequence
-from functools import cache
+from functools import lru_cache
 
 from scalify.errors import InvalidRelations
 from scalify.ir.graph import Graph, NodeId, Output, TensorType
@@ -20,9 +20,10 @@ from scalify.relate.stated import StatedOutput, StatedSplit, unknown
 
 Choices = tuple[tuple[str, IndexMap], ...]
 OutputPair = tuple[Output, Output]
+MANY_OUTPUTS = 64
 
 
-@cache
+@lru_cache(maxsize=4096)
 def choices_of(whole: Shape, local: Shape, mesh: Mesh, baseline_ranks: int) -> Choices:
     """All clean layouts in which ``local`` on every rank makes up ``whole``."""
     if baseline_ranks > 1:
@@ -123,6 +124,8 @@ def _fits_otherwise(
 ) -> bool:
     """Whether outputs could be paired so that all shapes fit: a matching, by augmenting paths."""
     wholes, locals_ = list(types[0].values()), list(types[1].values())
+    if len(wholes) > MANY_OUTPUTS:
+        return False
     fits = [
         [
             place
@@ -133,7 +136,7 @@ def _fits_otherwise(
         for whole in wholes
     ]
     taken: dict[int, int] = {}
-    return len(wholes) <= 64 and all(_augment(place, fits, taken, set()) for place in range(len(wholes)))
+    return all(_augment(place, fits, taken, set()) for place in range(len(wholes)))
 
 
 def _augment(place: int, fits: list[list[int]], taken: dict[int, int], tried: set[int]) -> bool:

@@ -137,3 +137,5 @@ def test_sets_of_axes_stand_in_the_order_of_the_mesh() -> None:
 def test_of_very_many_axes_only_neighbours_are_tried() -> None:
     mesh = Mesh(axes=tuple((f"x{number}", 2) for number in range(30)))
     assert sum(map(len, axes_by_size(mesh).values())) == 30 * 31 // 2
+    endless = Mesh(axes=tuple((f"x{number}", 2) for number in range(1_000)))
+    assert sum(map(len, axes_by_size(endless).values())) == 1_001

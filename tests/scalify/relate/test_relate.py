@@ -164,6 +164,14 @@ def test_inputs_whose_batch_the_baseline_cuts_are_undecided() -> None:
     assert "part by part" in why(baseline, build.graph())
 
 
+def test_inputs_of_which_the_baseline_reads_some_are_sharded_as_they_lie() -> None:
+    build = GraphBuilder("mixed", mesh=mesh_of(cp=2))
+    build.input("w", "f32", (2, 4))
+    build.input("p", "f32", (3,), role="parameter")
+    relations = relate(cutting((2, 8), 1, [(7, 8)], role="input"), build.graph())
+    assert text_of(relations) == "dimension 1 sharded over cp"
+
+
 @pytest.mark.parametrize(
     ("whole", "part", "words"),
     [
