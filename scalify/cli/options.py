@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-SMALLEST_MEMORY_BYTES = 400_000_000  # what the prover needs before it has read anything, and some more
+SMALLEST_MEMORY_BYTES = 256_000_000  # what the prover needs before it has read anything, and some more
 _UNITS = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
@@ -33,7 +33,7 @@ def memory_size(text: str) -> int:
         raise typer.BadParameter(f"{text!r} is not a size; write 4GB, 800MB or 1.5GiB")
     size_bytes = int(float(found[1]) * _UNITS[found[2].lower()])
     if size_bytes < SMALLEST_MEMORY_BYTES:
-        raise typer.BadParameter(f"{text} is less than the prover itself needs: 400MB at least")
+        raise typer.BadParameter(f"{text} is less than the prover itself needs: 256MB at least")
     return size_bytes
 
 

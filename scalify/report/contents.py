@@ -113,8 +113,8 @@ def _add_values(page: Page, title: str, values: tuple[Value, ...]) -> None:
     page.heading(title)
     for group in grouped(values, lambda value: value.name, lambda value: f"{_type_text(value)} {value.role}"):
         times = f"{len(group.items):,} " if len(group.items) > 1 else ""
-        role = f" ({group.items[0].role})" if group.items[0].role else ""
-        page.entry(f"{times}{group.name}: {_type_text(group.items[0])}{role}")
+        role = f" ({group.first.role})" if group.first.role else ""
+        page.entry(f"{times}{group.name}: {_type_text(group.first)}{role}")
     if not values:
         page.line("none", first="  ")
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-RANGES_SHOWN = 4
+RANGES_SHOWN = 6
 
 _NUMBER = re.compile(r"\d{1,18}", re.ASCII)
 
@@ -18,6 +18,10 @@ class Group(Generic[Item]):
 
     items: tuple[Item, ...]
     name: str
+
+    @property
+    def first(self) -> Item:
+        return self.items[0]
 
 
 def grouped(
@@ -35,15 +39,17 @@ def grouped(
 def pattern(names: Sequence[str]) -> str:
     """Names that are alike but for numbers, as one.
 
-    Numbers that differ are ``*`` if they run from 0, and are said if they can be said in short:
-    ``layers.{0-3,7}.wq``.
+    Numbers that differ are ``*``, except where one of them tells the names apart, does not just run from 0,
+    and is said in short: ``layers.{0-3,7}.wq``.
     """
-    first = names[0]
     columns = list(zip(*map(_NUMBER.findall, names), strict=True))
-    differing = [column for column in columns if len(set(column)) > 1]
-    shown = _ranges([int(number) for number in differing[0]]) if len(differing) == 1 else "*"
-    places = iter(columns)
-    return _NUMBER.sub(lambda found: shown if next(places) in differing else found[0], first)
+    shown: list[str | None] = [None] * len(columns)
+    for place, column in enumerate(columns):
+        if len(set(column)) > 1:
+            tells = len(set(column)) == len(names) and not any(shown)
+            shown[place] = _ranges([int(number) for number in column]) if tells else "*"
+    places = iter(shown)
+    return _NUMBER.sub(lambda found: next(places) or found[0], names[0])
 
 
 def _ranges(numbers: Sequence[int]) -> str:

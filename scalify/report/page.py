@@ -63,7 +63,7 @@ class Page:
         self.line(Styled(text, "heading"))
 
     def line(self, *pieces: Piece, first: str = "", hang: int = 0) -> None:
-        """One line, or several: after the first they are set in by ``hang``. ``first`` leads the first one."""
+        """One line, or several: ``first`` leads the first one, the others are set in by ``hang``."""
         text, styles = _flat(pieces)
         lead = first
         for start, end in _segments(text, self.width - max(hang, len(first))):
@@ -114,7 +114,7 @@ def _flat(pieces: tuple[Piece, ...]) -> tuple[str, list[Style]]:
         styled = Styled(piece) if isinstance(piece, str) else piece
         shown = visible(styled.text, longest=LONGEST_PIECE)
         texts.append(shown)
-        styles += [styled.style] * len(shown)
+        styles.extend(styled.style for _ in shown)
     return "".join(texts), styles
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from scalify.ir.graph import Site
 from scalify.report.page import Page, Piece, Styled
+from scalify.report.result import place_key
 from scalify.verdict import Place
 
 _PACKAGES = ("site-packages/", "dist-packages/")
@@ -35,11 +36,6 @@ def site_pieces(site: Site) -> Iterator[Piece]:
     yield Styled(f"{short_file(site.file)}:{site.line}", "place")
     if site.function:
         yield f" in {site.function}"
-
-
-def place_key(site: Site) -> str:
-    """ "file:line"."""
-    return f"{site.file}:{site.line}"
 
 
 def short_file(file: str) -> str:

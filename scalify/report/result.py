@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
+from scalify.ir.graph import Site
 from scalify.verdict import OutputResult, Reason, Suspect, Work
 
 Outcome = Literal["proved", "unknown"]
@@ -78,7 +79,7 @@ class Cost:
 class Result:
     """The whole answer. ``detail`` says how the prover ended where it did not end by itself.
 
-    ``sources`` are lines of source text by "file:line", where the file was at hand.
+    ``sources`` are lines of source text by ``place_key``, where the file was at hand.
     """
 
     scalify: str
@@ -98,3 +99,8 @@ class Result:
     work: Work | None = None
     cost: Cost | None = None
     sources: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def place_key(site: Site) -> str:
+    """``model.py:12``."""
+    return f"{site.file}:{site.line}"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from scalify.ir.graph import Site
-from scalify.report.places import place_key
+from scalify.report.result import place_key
 
 SUFFIXES = frozenset({".py"})
 MAX_FILE_BYTES = 1 << 22
@@ -17,7 +17,7 @@ MAX_LINE_CHARACTERS = 400
 
 
 def source_lines(sites: Iterable[Site]) -> Mapping[str, str]:
-    """The text at each site whose file is at hand, by "file:line"."""
+    """The text at each site whose file is at hand, by ``place_key``."""
     files: dict[str, list[str]] = {}
     found: dict[str, str] = {}
     for site in sites:

@@ -31,7 +31,7 @@ def add_suspect(page: Page, suspect: Suspect, sources: Mapping[str, str], *, ful
 def _add_callers(page: Page, suspect: Suspect) -> None:
     frames = [site for site in reversed(suspect.candidate.stack) if site != suspect.candidate.site]
     for number, site in enumerate(frames):
-        page.fact("" if number else "called from", *site_pieces(site))
+        page.fact("" if number else "called by", *site_pieces(site))
 
 
 def _add_chain(page: Page, suspect: Suspect, *, full: bool) -> None:

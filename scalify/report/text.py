@@ -69,7 +69,7 @@ def _add_outputs(page: Page, result: Result) -> None:
         return
     page.heading("Outputs")
     for group in grouped(result.outputs, _output_name, lambda output: output.layout or ""):
-        layout = group.items[0].layout
+        layout = group.first.layout
         said = Styled("not proved", "doubt") if layout is None else Styled(layout, "good")
         page.entry(_times(len(group.items), "output", group.name), ": ", said)
 
@@ -88,7 +88,7 @@ def _add_assumptions(page: Page, result: Result) -> None:
         return
     page.heading("Under these assumptions")
     for group in grouped(result.assumptions, _input_name, lambda each: f"{each.stated:d}{each.text}"):
-        first = group.items[0]
+        first = group.first
         stated: tuple[Piece, ...] = (Styled(" (stated)", "bold"),) if first.stated else ()
         page.entry(_times(len(group.items), "input", group.name), f": {first.text}", *stated)
     for note in result.notes:

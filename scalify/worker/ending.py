@@ -7,7 +7,7 @@ from scalify.worker.crashed import ProverCrashed
 from scalify.worker.protocol import Request
 
 _MEMORY_SIGNALS = (signal.SIGABRT, signal.SIGKILL, signal.SIGSEGV, signal.SIGBUS)
-_MEMORY_WORDS = ("MemoryError", "memory allocation of", "annot allocate memory")
+_MEMORY_WORDS = ("memoryerror", "memory allocation", "cannot allocate memory", "failed to map segment")
 
 
 def out_of_time(request: Request) -> str:
@@ -20,7 +20,7 @@ def out_of_memory(request: Request) -> str:
 
 def ending(request: Request, status: int, words: str) -> str:
     """``status`` is that of ``subprocess``, ``words`` the end of what it printed."""
-    if any(each in words for each in _MEMORY_WORDS):
+    if any(each in words.lower() for each in _MEMORY_WORDS):
         return out_of_memory(request)
     if status == -signal.SIGXCPU:
         return out_of_time(request)

@@ -13,13 +13,16 @@ def limit(memory_bytes: int, duration_s: float) -> None:
     """Bound this process: address space, processor time, no core file."""
     _lower(resource.RLIMIT_CORE, 0)
     _lower(resource.RLIMIT_AS, memory_bytes)
-    _lower(resource.RLIMIT_CPU, int(duration_s) + GRACE_S)
+    # At the lower bound comes a signal that says why, at the upper one the end.
+    _lower(resource.RLIMIT_CPU, int(duration_s) + GRACE_S, int(duration_s) + 2 * GRACE_S)
 
 
-def _lower(kind: int, value: int) -> None:
+def _lower(kind: int, low: int, high: int | None = None) -> None:
+    bounds = low, low if high is None else high
     _, hard = resource.getrlimit(kind)
-    bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    resource.setrlimit(kind, (bound, bound))
+    if hard != resource.RLIM_INFINITY:
+        bounds = min(bounds[0], hard), min(bounds[1], hard)
+    resource.setrlimit(kind, bounds)
 
 
 def leave_with_parent(commands_fd: int) -> None:

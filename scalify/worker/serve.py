@@ -4,7 +4,6 @@ import os
 import signal
 from collections.abc import Callable
 from dataclasses import replace
-from io import BufferedReader
 from time import monotonic
 
 from scalify.errors import ScalifyError
@@ -34,7 +33,10 @@ def main() -> None:
     events = os.dup(1)
     os.dup2(2, 1)  # what a library prints must not land between two events
     commands = os.fdopen(0, "rb", closefd=False)
-    request = _take(commands)
+    line = commands.readline()
+    if not line:
+        return  # the parent was stopped before it could ask
+    request = read_request(line)
     limit(request.memory_bytes, request.duration_s)
     leave_with_parent(0)
     serve(request, lambda event: _write_all(events, write_event(event)))
@@ -89,10 +91,6 @@ class _Steps:
         if now_s - self._told_s >= TELL_EVERY_S:
             self._told_s = now_s
             self._tell(Proving(done=done, total=total))
-
-
-def _take(commands: BufferedReader) -> Request:
-    return read_request(commands.readline())
 
 
 def _write_all(fd: int, content: bytes) -> None:
