@@ -16,7 +16,7 @@ from torch.export.graph_signature import (
 )
 
 from scalify.capture.failure import capture_failed
-from scalify.capture.fx import DTYPES, FxReader, pure_operators, tensor_type
+from scalify.capture.fx import DTYPES, FxReader, origin, pure_operators, tensor_type
 from scalify.capture.target import Built
 from scalify.errors import CaptureFailed
 from scalify.ir.mesh import SINGLE, Groups, Mesh
@@ -58,6 +58,7 @@ def program_of(
     outputs = reader.outputs()
     return Program(
         name=name,
+        origin=origin(exported.graph_module),
         parameters=tuple(parameter for parameter in parameters if parameter is not None),
         calls=calls,
         results=tuple(

@@ -4,6 +4,7 @@ Positional arguments get the names of the operator's schema. A ``getitem`` of a 
 is that result. Symbolic sizes are refused where they are not plain numbers.
 """
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -157,6 +158,11 @@ class FxReader:
             return Ref(self._renamed[node])
         value = node.meta.get("val")
         return value if isinstance(value, bool | int | float) else Ref(ValueName(node.name))
+
+
+def origin(module: GraphModule) -> str:
+    """What tells this graph from others: a digest of its code."""
+    return hashlib.sha256(module.code.encode()).hexdigest()[:16]
 
 
 def pure_operators(module: GraphModule) -> frozenset[str]:

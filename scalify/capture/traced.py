@@ -20,7 +20,7 @@ from torch.utils import _pytree as pytree
 
 from scalify.capture.exported import stored_values
 from scalify.capture.failure import capture_failed
-from scalify.capture.fx import FxReader, pure_operators, tensor_type
+from scalify.capture.fx import FxReader, origin, pure_operators, tensor_type
 from scalify.capture.target import Built
 from scalify.ir.mesh import SINGLE, Groups, Mesh
 from scalify.load.torch_export.program import Parameter, Program, Result, ValueName
@@ -157,6 +157,7 @@ def _program(
     parameters += [_closed_over(graph, node) for node in graph.graph.nodes if _is_constant(graph, node)]
     return Program(
         name=name,
+        origin=origin(graph),
         parameters=tuple(parameters),
         calls=reader.calls(),
         results=tuple(Result(value=output) for output in reader.outputs()),

@@ -1,5 +1,6 @@
 """Which operators share memory with an argument, write to it, or do nothing that a proof is about."""
 
+import re
 from enum import Enum
 
 from scalify.load.torch_export.program import Call, Value
@@ -25,7 +26,19 @@ _VIEWS = frozenset({
 })  # fmt: skip
 
 # Views of what lies row-major, copies of what does not, mostly.
-_PERHAPS = frozenset({"reshape", "flatten", "reshape_as", "_reshape_alias", "ravel", "meshgrid"})
+_PERHAPS = frozenset(
+    {"reshape", "flatten", "reshape_as", "_reshape_alias", "ravel", "einsum", "atleast_1d", "atleast_2d"}
+)
+
+# The first result is a view of the first tensor, the second of the second.
+PIECEWISE = frozenset({"aten.broadcast_tensors", "aten.meshgrid"})
+
+# Memory of their own, whose contents nobody knows yet.
+FRESH = frozenset(
+    {"aten.empty", "aten.empty_like", "aten.new_empty", "aten.empty_strided", "aten.new_empty_strided"}
+)
+
+_DRAWS = re.compile(r"dropout|rand|bernoulli|multinomial|normal|uniform|exponential|poisson|sample|attention")
 
 _PURE_NAMESPACES = frozenset({"aten", "prims", "_c10d_functional"})
 
@@ -44,6 +57,8 @@ def shares(call: Call, base: str, source: Value) -> Sharing | None:
         return Sharing.SURE
     if namespace != "aten":
         return None
+    if base in PIECEWISE:
+        return Sharing.PERHAPS
     if operator in _PERHAPS:
         return Sharing.SURE if source.contiguous else Sharing.PERHAPS
     if operator == "contiguous":
@@ -63,6 +78,14 @@ def _cast(call: Call, source: Value) -> Sharing | None:
     if result is None or result.type.dtype != source.type.dtype or call.arguments.get("copy") is True:
         return None
     return Sharing.SURE if call.target == "aten.to.dtype" else Sharing.PERHAPS
+
+
+def draws(target: str) -> bool:
+    """Whether an operator without a meaning may draw random numbers: then no two uses of it are equal.
+
+    Attention is one where its dropout was what it has no meaning for.
+    """
+    return bool(_DRAWS.search(target.partition(".")[2]))
 
 
 def is_pure(target: str) -> bool:

@@ -5,6 +5,7 @@ JSON table and one raw file per storage) and what the writer added under ``extra
 before anything is read; names inside the archive are looked up, never written to.
 """
 
+import hashlib
 import json
 import zipfile
 from collections.abc import Mapping
@@ -56,8 +57,8 @@ class Archive:
         """Whether there is such a file."""
         return member in self._members
 
-    def model(self) -> tuple[str, Json]:
-        """The name and the JSON of the one graph inside."""
+    def model(self) -> str:
+        """The name of the one graph inside."""
         names = sorted(
             name for name in self._members if name.startswith("models/") and name.endswith(".json")
         )
@@ -71,7 +72,11 @@ class Archive:
                 f"{self.path.name} holds {len(names)} graphs: {', '.join(names[:4])}",
                 hint="save one exported program per file",
             )
-        return PurePosixPath(names[0]).stem, self.json(names[0])
+        return PurePosixPath(names[0]).stem
+
+    def digest(self, member: str) -> str:
+        """What tells a member from any other."""
+        return hashlib.sha256(self.read(member, JSON_BYTES_LIMIT)).hexdigest()[:16]
 
     def json(self, member: str) -> Json:
         """A member that is one JSON object."""

@@ -24,16 +24,22 @@ from scalify.load.torch_export.program import Value, ValueName
 
 _MOVES = frozenset({"slice", "reshape", "transpose", "broadcast"})
 _LONGEST_CHAIN = 64
+# Makes the node of what memory holds after a write that could not be followed, from what it held before.
+Hidden = Callable[[Wire], Wire]
 
 
 @dataclass(slots=True)
 class _Storage:
-    """Memory. ``certain`` is false once a value exists that may or may not be part of it."""
+    """Memory, as it was when last known whole (``settled``), and the writes since that are not understood.
+
+    ``certain`` is false once a value exists that may or may not be part of it, or such a write happened.
+    """
 
     wire: Wire
     version: int = 0
+    settled: int = 0
     certain: bool = True
-    hidden: Callable[[Wire], Wire] | None = None
+    unfollowed: list[tuple[int, Hidden]] = field(default_factory=list[tuple[int, Hidden]])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,25 +102,25 @@ class Memory:
         """Whether the memory that a value names was written to."""
         return self._place(name).storage.version > 0
 
-    def write(self, name: ValueName, wire: Wire, hidden: Callable[[Wire], Wire]) -> None:
+    def write(self, name: ValueName, wire: Wire, hidden: Hidden) -> None:
         """A value gets new contents. ``hidden`` makes the opaque node of what cannot be followed."""
         place = self._place(name)
         storage = place.storage
         whole = self._put_back(place, wire) if storage.certain else None
         storage.version += 1
         if whole is None:
-            storage.hidden = hidden
+            storage.unfollowed.append((storage.version, hidden))
             storage.certain = False
         else:
-            storage.wire = whole
+            storage.wire, storage.settled = whole, storage.version
             self._places[name] = replace(place, wire=wire, version=storage.version)
 
-    def spoil(self, name: ValueName, hidden: Callable[[Wire], Wire]) -> None:
+    def spoil(self, name: ValueName, hidden: Hidden) -> None:
         """A value's memory may have been written to by something that is not understood."""
         storage = self._place(name).storage
         storage.version += 1
         storage.certain = False
-        storage.hidden = hidden
+        storage.unfollowed.append((storage.version, hidden))
 
     def _place(self, name: ValueName) -> _Place:
         if name not in self._places:
@@ -122,12 +128,14 @@ class Memory:
         return self._places[name]
 
     def _replayed(self, place: _Place) -> Wire:
-        storage = place.storage
-        if storage.hidden is not None:
-            return storage.hidden(place.wire)
-        wire = storage.wire
-        for move in place.chain:
-            wire = self.emit.emit(move.op, wire, declared=move.type, attrs=move.attrs)
+        storage, wire = place.storage, place.wire
+        if place.version < storage.settled:
+            wire = storage.wire
+            for move in place.chain:
+                wire = self.emit.emit(move.op, wire, declared=move.type, attrs=move.attrs)
+        for version, hidden in storage.unfollowed:
+            if version > place.version:
+                wire = hidden(wire)
         return wire
 
     def _between(self, start: Wire, end: Wire) -> tuple[Node, ...] | None:

@@ -101,10 +101,12 @@ class Result:
 class Program:
     """What one rank runs. ``groups``: for each process group that it names, how it cuts up the mesh.
 
+    ``origin`` tells this program from any other: two draws of random numbers are equal only within one.
     ``pure`` are operators of other libraries that are known to write to nothing that they are given.
     """
 
     name: str
+    origin: str
     parameters: tuple[Parameter, ...]
     calls: tuple[Call, ...]
     results: tuple[Result, ...]

@@ -20,13 +20,15 @@ def read(path: Path) -> Graph:
 def read_program(path: Path) -> tuple[Program, Beside]:
     """The calls in an archive, untranslated, and what was captured with them."""
     with Archive(path) as archive:
-        model, fields = archive.model()
+        model = archive.model()
+        fields = archive.json(f"models/{model}.json")
         module = mapping(fields.get("graph_module"), "graph_module")
         reader = Reader(mapping(module.get("graph"), "graph"))
         signature = mapping(module.get("signature"), "signature")
         known = beside(archive)
         program = Program(
             name=known.name or path.name.split(".")[0],
+            origin=archive.digest(f"models/{model}.json"),
             parameters=parameters(signature, reader, archive, model),
             calls=reader.calls(),
             results=results(signature, reader),

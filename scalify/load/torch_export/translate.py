@@ -10,7 +10,16 @@ from dataclasses import dataclass, replace
 
 from scalify.errors import InvalidGraph
 from scalify.ir.graph import Attr, Graph, Node, NodeId, Output, TensorType
-from scalify.load.torch_export.aliasing import IGNORED, INLINED, Sharing, is_pure, shares
+from scalify.load.torch_export.aliasing import (
+    FRESH,
+    IGNORED,
+    INLINED,
+    PIECEWISE,
+    Sharing,
+    draws,
+    is_pure,
+    shares,
+)
 from scalify.load.torch_export.any_dim import along_any_dim
 from scalify.load.torch_export.bodies import prefixed
 from scalify.load.torch_export.canonical import text_of
@@ -128,13 +137,14 @@ class _Translation:
         """Results get their names; those that share memory with an argument are views of it."""
         if len(wires) < len(call.results):
             raise damaged(f"{call.name} has {len(call.results)} results, its operator {len(wires)}")
-        source = next((value for value in call.arguments.values() if isinstance(value, Ref)), None)
-        sharing = source and shares(call, target.base, self._memory.described(source.name))
-        for value, wire in zip(call.results, wires, strict=False):
+        sources = given(call)
+        for number, (value, wire) in enumerate(zip(call.results, wires, strict=False)):
             if value is None:
                 continue
-            made = wire or self._unknown(call, value.type, value.name)
+            made = wire or self._unknown(call, value.type, number)
             checked(call, made, value.type)
+            source = sources[number if target.base in PIECEWISE else 0] if sources else None
+            sharing = source and shares(call, target.base, self._memory.described(source.name))
             if source is None or sharing is None:
                 self._memory.new(value, made)
             else:
@@ -142,9 +152,9 @@ class _Translation:
 
     def _write(self, call: Call, wires: Sequence[Wire | None]) -> None:
         """An in-place operator: its first argument gets the result, and so does the result's name."""
-        into = next((value for value in call.arguments.values() if isinstance(value, Ref)), None)
-        if into is None or wires[0] is None:
+        if not given(call) or wires[0] is None:
             raise damaged(f"{call.name} ({call.target}) writes to nothing")
+        into = given(call)[0]
         old = self._memory.read(into.name)
         new = self._emit.broadcast(self._emit.cast(wires[0], old.dtype), old.shape)
         self._memory.write(into.name, new, self._hidden(call))
@@ -154,15 +164,18 @@ class _Translation:
 
     def _opaque(self, call: Call, target: _Target) -> None:
         """One node per result; what it may have written to is not known any more."""
-        for number, value in enumerate(call.results):
-            if value is not None:
-                suffix = "" if number == 0 else f"#{number}"
-                self._memory.new(value, self._unknown(call, value.type, suffix))
-        if self._is_pure(call):
-            return
-        for argument in call.arguments.values():
-            for ref in refs(argument):
-                self._memory.spoil(ref.name, self._hidden(call))
+        sources = given(call)
+        made = [value and self._unknown(call, value.type, place) for place, value in enumerate(call.results)]
+        hidden = self._hidden(call)
+        for source in () if self._is_pure(call) else sources:
+            self._memory.spoil(source.name, hidden)
+        for value, wire in zip(call.results, made, strict=True):
+            if value is None or wire is None:
+                continue
+            if sources and target.base not in FRESH:
+                self._memory.view(value, sources[0].name, wire, certain=False)
+            else:
+                self._memory.new(value, wire)
 
     def _is_pure(self, call: Call) -> bool:
         return is_pure(call.target) or call.target in self._program.pure
@@ -179,18 +192,23 @@ class _Translation:
             call.target in IGNORED or self._is_pure(call) or target.base in MEANINGS
         )
 
-    def _unknown(self, call: Call, type_: TensorType, suffix: str) -> Wire:
-        operands = tuple(
-            self._memory.read(ref.name) for argument in call.arguments.values() for ref in refs(argument)
-        )
-        attrs: dict[str, Attr] = {"target": call.target + suffix, "config": text_of(call.arguments)}
-        return self._emit.emit("opaque", *operands, declared=type_, attrs=attrs)
+    def _unknown(self, call: Call, type_: TensorType, number: int) -> Wire:
+        """One result of a call without a meaning."""
+        target = call.target if number == 0 else f"{call.target}#{number}"
+        attrs: dict[str, Attr] = {"target": target, "config": text_of(call.arguments)}
+        return self._emit.emit("opaque", *self._operands(call), declared=type_, attrs=attrs)
+
+    def _operands(self, call: Call) -> tuple[Wire, ...]:
+        """What an opaque node depends on: its tensors and, where it draws numbers, a draw of its own."""
+        tensors = tuple(self._memory.read(ref.name) for ref in given(call))
+        if not draws(call.target):
+            return tensors
+        attrs: dict[str, Attr] = {"key": f"{self._program.origin}:{call.name}", "kind": "draw"}
+        return *tensors, self._emit.emit("random", declared=TensorType("f32", ()), attrs=attrs)
 
     def _hidden(self, call: Call) -> Callable[[Wire], Wire]:
         """Makes what is read of memory after a write that could not be followed."""
-        operands = tuple(
-            self._memory.read(ref.name) for argument in call.arguments.values() for ref in refs(argument)
-        )
+        operands = self._operands(call)
         attrs: dict[str, Attr] = {"target": f"{call.target} (written)", "config": text_of(call.arguments)}
 
         def hidden(before: Wire) -> Wire:
@@ -203,11 +221,13 @@ class _Translation:
         body = next((value for value in call.arguments.values() if isinstance(value, Body)), None)
         if body is None:
             raise damaged(f"{call.name} has no graph inside")
-        given = [value for value in call.arguments.values() if isinstance(value, Ref)]
-        if len(given) != len(body.inputs) or len(call.results) > len(body.outputs):
-            raise damaged(f"{call.name} passes {len(given)} values to a graph that takes {len(body.inputs)}")
+        sources = given(call)
+        if len(sources) != len(body.inputs) or len(call.results) > len(body.outputs):
+            raise damaged(
+                f"{call.name} passes {len(sources)} values to a graph that takes {len(body.inputs)}"
+            )
         inner = prefixed(body, f"{call.name}/")
-        for name, ref in zip(inner.inputs, given, strict=True):
+        for name, ref in zip(inner.inputs, sources, strict=True):
             described = replace(self._memory.described(ref.name), name=name)
             self._memory.view(described, ref.name, self._memory.read(ref.name), certain=True)
         for step in inner.calls:
@@ -215,6 +235,11 @@ class _Translation:
         for value, ref in zip(call.results, inner.outputs, strict=False):
             if value is not None and ref is not None:
                 self._memory.view(value, ref.name, self._memory.read(ref.name), certain=True)
+
+
+def given(call: Call) -> tuple[Ref, ...]:
+    """The tensors that a call is given, in order."""
+    return tuple(ref for argument in call.arguments.values() for ref in refs(argument))
 
 
 def refs(argument: Argument) -> tuple[Ref, ...]:

@@ -68,7 +68,7 @@ def _random(distribution: str) -> Meaning:
         return op.emit.emit(
             "random",
             declared=op.result,
-            attrs={"key": f"{op.program.name}:{op.call.name}", "kind": distribution},
+            attrs={"key": f"{op.program.origin}:{op.call.name}", "kind": distribution},
         )
 
     return meaning

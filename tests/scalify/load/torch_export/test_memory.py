@@ -13,6 +13,7 @@ from torch_graphs import (
     opaque_targets,
     reals,
     through_file,
+    through_memory,
     values,
 )
 
@@ -165,3 +166,46 @@ def test_a_read_before_the_write_keeps_its_value(tmp_path: Path) -> None:
     graph = through_file(Applied(program), args, tmp_path)
 
     assert (values(graph, None, args)[0] == args[0].numpy()).all()
+
+
+def written_once(x: Tensor) -> object:
+    y = x.clone().t()
+    y.reshape(12).add_(1)
+    return y
+
+
+def written_twice(x: Tensor) -> object:
+    y = x.clone().t()
+    y.reshape(12).mul_(2)
+    y.reshape(12).add_(1)
+    return y
+
+
+def test_no_write_is_forgotten_where_none_can_be_followed() -> None:
+    once, twice = (
+        through_memory(Applied(function), [reals(3, 4)]) for function in (written_once, written_twice)
+    )
+
+    assert len(opaque_targets(once)) == 1
+    assert len(opaque_targets(twice)) == 2
+
+
+def test_a_write_through_a_view_without_a_meaning_reaches_the_base() -> None:
+    def program(x: Tensor) -> object:
+        y = x.clone()
+        y.as_strided((2,), (2,)).zero_()
+        return y
+
+    graph = through_memory(Applied(program), [reals(4)])
+
+    assert graph.by_id()[graph.outputs[0].value].op == "opaque"
+
+
+def test_two_draws_are_two_values() -> None:
+    def program(x: Tensor) -> object:
+        return torch.rand_like(x), torch.rand_like(x), nn.functional.dropout(x), nn.functional.dropout(x)
+
+    graph = through_memory(Applied(program), [reals(4)])
+
+    keys = [node.attrs["key"] for node in graph.nodes if node.op == "random"]
+    assert len(set(keys)) == 4
