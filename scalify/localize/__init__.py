@@ -8,13 +8,19 @@ proof of a difference: Unknown stays Unknown.
 from scalify.ir.graph import Graph
 from scalify.localize.explain import explain
 from scalify.localize.first import first, scene_of
+from scalify.prove.engine import Budget
 from scalify.prove.region import Region, RegionProof
 from scalify.verdict import Suspect
 
+BUDGET = Budget(duration_s=20.0)
+"""What an engine may spend on the values that the proof did not look at."""
 
-def localize(region: Region, proof: RegionProof, baseline: Graph, candidate: Graph) -> Suspect | None:
+
+def localize(
+    region: Region, proof: RegionProof, baseline: Graph, candidate: Graph, budget: Budget = BUDGET
+) -> Suspect | None:
     """The node to look at first in a region that was not proved."""
-    scene = scene_of(region, proof, baseline, candidate)
+    scene = scene_of(region, proof, baseline, candidate, budget)
     finding = first(scene)
     return None if finding is None else explain(scene, finding)
 

@@ -61,6 +61,7 @@ def align(
     state.in_sequence(_scoped)
     state.by_sources()
     state.by_operands()
+    state.by_operands(any_op=True)
     state.in_sequence(_by_op)
     state.leaves_by_users()
     own = frozenset(state.found)
@@ -77,15 +78,16 @@ def _exact(node: Node) -> Hashable:
 
 def _without_lines(node: Node) -> Hashable:
     frames = node.stack or ((node.site,) if node.site else ())
-    return (node.op, tuple((site.file, site.function) for site in frames)) if frames else None
+    known = frames and node.op not in LEAVES
+    return (node.op, tuple((site.file, site.function) for site in frames)) if known else None
 
 
 def _scoped(node: Node) -> Hashable:
-    return (node.op, node.scope) if node.scope else None
+    return (node.op, node.scope) if node.scope and node.op not in LEAVES else None
 
 
 def _by_op(node: Node) -> Hashable:
-    return node.op
+    return None if node.op in LEAVES else node.op
 
 
 class _State:
@@ -127,18 +129,23 @@ class _State:
             for one, other in itertools.pairwise(steady)
         ]
 
-    def by_operands(self) -> None:
-        """Align nodes of one op whose operands are counterparts; collectives stand for their operand."""
+    def by_operands(self, *, any_op: bool = False) -> None:
+        """Align nodes of one op whose operands are counterparts; collectives stand for their operand.
+
+        With ``any_op``, computations of any op: what was edited may be the op itself.
+        """
         free: dict[Hashable, list[NodeId]] = defaultdict(list)
         for node in self.baseline:
             if node.id not in self.taken and node.operands:
-                free[node.op, _bag(map(self._given_operand, node.operands))].append(node.id)
+                key = _op(node, any_op=any_op), _bag(map(self._given_operand, node.operands))
+                free[key].append(node.id)
         through: dict[NodeId, NodeId] = dict(self.found)
         for node in self.candidate:
             if node.id in self.found:
                 continue
             operands = [self._operand(operand, through) for operand in node.operands]
-            options = free.get((node.op, _bag(operands))) if operands and None not in operands else None
+            known = operands and None not in operands
+            options = free.get((_op(node, any_op=any_op), _bag(operands))) if known else None
             if options:
                 through[node.id] = options.pop(0)
                 self.pair(node.id, through[node.id])
@@ -191,6 +198,10 @@ class _State:
             if node.id not in all_found and inherits and node.operands[0] in all_found:
                 all_found[node.id] = all_found[node.operands[0]]
         return all_found
+
+
+def _op(node: Node, *, any_op: bool) -> str:
+    return "any" if any_op and node.op not in MOVEMENTS and not is_collective(node) else node.op
 
 
 def _leaf(node: Node) -> Hashable:

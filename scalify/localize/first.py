@@ -6,13 +6,17 @@ not proved, is under suspicion; the first of these whose operands are all fine i
 of data that later code takes back is thus never blamed.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
+from typing import cast
 
 from scalify.ir.graph import Graph, Node, NodeId
+from scalify.layout.ranks import joined
+from scalify.layout.views import Partial
 from scalify.localize.align import LEAVES, MOVEMENTS, Alignment, align, is_collective
 from scalify.localize.standing import Standing, Standings
+from scalify.prove.engine import Budget
 from scalify.prove.region import Goal, Region, RegionProof
 
 
@@ -22,16 +26,22 @@ class Why(Enum):
     DIVERGES = "its operands are as in the baseline, it is not"
     PENDING = "a result is still to be combined over ranks"
     OTHER_RESULT = "the result is another one of the baseline's"
+    OTHER_LAYOUT = "the result does not lie on the ranks as it should"
     WITHOUT_VIEW = "the first value of which nothing is known"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """All that is known around a region that was not proved."""
+    """All that is known around a region that was not proved.
+
+    ``inside`` are the candidate's nodes that it computes, in the order of the program; ``nodes`` and ``given``
+    are all of both programs, by id.
+    """
 
     region: Region
     baseline: Graph
     candidate: Graph
+    inside: tuple[Node, ...]
     nodes: Mapping[NodeId, Node]
     given: Mapping[NodeId, Node]
     alignment: Alignment
@@ -40,7 +50,25 @@ class Scene:
 
     def standing(self, node: NodeId) -> Standing:
         """How a node stands to its counterpart."""
-        return self.standings.of(node, self.alignment.counterpart.get(node))
+        standing = self.standings.of(node, self.alignment.counterpart.get(node))
+        return standing if standing.is_related else self._reduced(node, standing)
+
+    def _reduced(self, node: NodeId, standing: Standing) -> Standing:
+        """A reduction over what ranks hold one element of each: it is no term of its own, so has no view."""
+        own, given = self.nodes[node], self.counterpart(node)
+        if own.op != "reduce" or given is None or given.op != "reduce" or own.attrs != given.attrs:
+            return standing
+        axes = cast(tuple[int, ...], own.attrs["axes"])
+        operand = self.standing(own.operands[0])
+        shape = self.nodes[own.operands[0]].type.shape
+        cut = [split for split in operand.splits if split.dim in axes and shape[split.dim] == 1]
+        if operand.counterpart != given.operands[0] or not operand.is_clean or operand.partial or not cut:
+            return standing
+        digits = joined(tuple(digit for split in cut for digit in split.digits() or ()))
+        partial = Partial(str(own.attrs["kind"]), digits)
+        return replace(
+            operand, counterpart=given.id, splits=(), layout="reduced on each rank", partial=partial
+        )
 
     def counterpart(self, node: NodeId) -> Node | None:
         """The baseline's node, where one is known."""
@@ -57,7 +85,7 @@ class Finding:
     goal: Goal | None = None
 
 
-def scene_of(region: Region, proof: RegionProof, baseline: Graph, candidate: Graph) -> Scene:
+def scene_of(region: Region, proof: RegionProof, baseline: Graph, candidate: Graph, budget: Budget) -> Scene:
     """Align both sides and gather what was found."""
     entering = {
         relation.candidate: relation.parts[0].baseline
@@ -65,14 +93,16 @@ def scene_of(region: Region, proof: RegionProof, baseline: Graph, candidate: Gra
         if len({part.baseline for part in relation.parts}) == 1
     }
     reached = {goal.candidate for goal, found in zip(region.goals, proof.shown, strict=True) if found}
+    own, other = _in_order(region.candidate, candidate), _in_order(region.baseline, baseline)
     return Scene(
         region=region,
         baseline=baseline,
         candidate=candidate,
+        inside=tuple(node for node in own if node.op != "input"),
         nodes=candidate.by_id(),
         given=baseline.by_id(),
-        alignment=align(region.baseline, region.candidate, entering),
-        standings=Standings(region, proof, candidate.mesh),
+        alignment=align(other, own, entering),
+        standings=Standings(region, candidate.mesh, budget),
         unproved=tuple(
             goal
             for goal, found in zip(region.goals, proof.shown, strict=True)
@@ -81,16 +111,33 @@ def scene_of(region: Region, proof: RegionProof, baseline: Graph, candidate: Gra
     )
 
 
+def _in_order(part: Sequence[Node], graph: Graph) -> list[Node]:
+    inside = {node.id for node in part}
+    return [node for node in graph.nodes if node.id in inside]
+
+
 def first(scene: Scene) -> Finding | None:
     """The suspect of a region."""
-    inside = [node for node in scene.region.candidate if node.op != "input"]
+    inside = scene.inside
     fine = {node.id for node in inside if is_fine(scene, node)}
     under = _under_suspicion(scene, inside, fine)
-    begin = [node for node in inside if node.id in under and not any(o in under for o in node.operands)]
+    suspects = [node for node in inside if node.id in under]
+    begin = [node for node in suspects if not any(operand in under for operand in node.operands)]
     if begin:
-        node = _past_movements(scene, begin[0], inside, under)
+        node = min(begin, key=_order(suspects))
+        node = _past_restructuring(scene, node, suspects)
         return Finding(node=_settled(scene, node), why=Why.DIVERGES)
     return _among_results(scene) or _without_view(scene, inside)
+
+
+def _order(suspects: Sequence[Node]) -> Callable[[Node], int]:
+    """Program order, in which a constant stands where it is first used."""
+    place = {node.id: number for number, node in enumerate(suspects)}
+    used: dict[NodeId, int] = {}
+    for number, node in enumerate(suspects):
+        for operand in node.operands:
+            used.setdefault(operand, number)
+    return lambda node: used.get(node.id, place[node.id]) if node.op in LEAVES else place[node.id]
 
 
 def is_fine(scene: Scene, node: Node) -> bool:
@@ -132,16 +179,37 @@ def _under_suspicion(scene: Scene, inside: Sequence[Node], fine: set[NodeId]) ->
     return under
 
 
-def _past_movements(scene: Scene, node: Node, inside: Sequence[Node], under: set[NodeId]) -> Node:
-    """From a movement of data that the baseline does not have to the computation that cannot use it."""
+def _past_restructuring(scene: Scene, node: Node, suspects: Sequence[Node]) -> Node:
+    """From what the baseline does not have, and what is still understood, to where it no longer is."""
     seen = {node.id}
-    while node.op in MOVEMENTS and node.id in scene.alignment.inherited:
-        user = next((n for n in inside if n.id in under and n.id not in seen and seen & {*n.operands}), None)
+    while node.id in scene.alignment.inherited and not _is_end(scene, node):
+        user = next((n for n in suspects if n.id not in seen and seen & {*n.operands}), None)
         if user is None:
             break
         node = user
         seen.add(node.id)
     return node
+
+
+def _is_end(scene: Scene, node: Node) -> bool:
+    """Whether a node without a counterpart of its own is where understanding ends."""
+    if node.op in ("all_gather", "reduce_scatter") and node.id in scene.alignment.counterpart:
+        return True
+    if node.op in ("all_reduce", "reduce_scatter"):
+        before, after = (scene.standings.scales(value) for value in (node.operands[0], node.id))
+        return not after or (1 in before and 1 not in after)
+    return not scene.standings.has_view(node.id) and _depends_on_data(scene, node)
+
+
+def _depends_on_data(scene: Scene, node: Node) -> bool:
+    left, seen = [node.id], {node.id}
+    while left:
+        value = scene.nodes[left.pop()]
+        if value.op == "input":
+            return True
+        left.extend(operand for operand in value.operands if operand not in seen)
+        seen.update(value.operands)
+    return False
 
 
 def _settled(scene: Scene, node: Node) -> Node:
@@ -167,12 +235,12 @@ def _among_results(scene: Scene) -> Finding | None:
     """A result that is fine by itself: not combined yet, in another layout, or in another one's place."""
     for goal in scene.unproved:
         node = scene.nodes[goal.candidate]
-        if node.op == "input":
-            continue
         if scene.alignment.counterpart.get(node.id) != goal.baseline:
             return Finding(node=node, why=Why.OTHER_RESULT, goal=goal)
         if scene.standing(node.id).partial is not None:
             return Finding(node=_settled(scene, node), why=Why.PENDING, goal=goal)
+        if scene.standing(node.id).is_related:
+            return Finding(node=node, why=Why.OTHER_LAYOUT, goal=goal)
     return None
 
 

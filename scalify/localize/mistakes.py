@@ -3,15 +3,16 @@
 In: the suspect in its scene. Out: one sentence, or nothing. The first that recognises something speaks.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from math import prod
 from typing import cast
 
 from scalify.ir.graph import Node
 from scalify.ir.mesh import Groups
+from scalify.ir.ops import OPS
 from scalify.localize.align import is_collective
 from scalify.localize.first import Finding, Scene, Why, is_movement
+from scalify.localize.standing import Standing
 from scalify.localize.text import (
     attr_text,
     constant_text,
@@ -32,10 +33,14 @@ def other_result(scene: Scene, finding: Finding) -> str | None:
     names = {output.value: output.name for output in scene.baseline.outputs}
     if found.counterpart is None or not found.is_related:
         return None
-    other = names.get(found.counterpart)
-    what = f"the baseline's output {other}" if other else f"the baseline's {found.counterpart}"
-    own = finding.goal.output or finding.node.id
-    return f"outputs are swapped: {own} is {what}, where {names.get(wanted, wanted)} is wanted"
+    other, own = names.get(found.counterpart), finding.goal.output or finding.node.id
+    if other is None:
+        return (
+            f"something is missing after it: {own} is the baseline's {found.counterpart}, wanted is {wanted}"
+        )
+    return (
+        f"outputs are swapped: {own} is the baseline's output {other}, wanted is {names.get(wanted, wanted)}"
+    )
 
 
 def wrong_group(scene: Scene, finding: Finding) -> str | None:
@@ -70,7 +75,8 @@ def wrong_combination(scene: Scene, finding: Finding) -> str | None:
 
 
 def _kind(node: Node) -> str:
-    return str(node.attrs.get("kind", "sum"))
+    kind = str(node.attrs.get("kind", "sum"))
+    return "sum" if kind == "avg" else kind
 
 
 def missing_combination(scene: Scene, finding: Finding) -> str | None:
@@ -215,11 +221,46 @@ def wrong_part(scene: Scene, finding: Finding) -> str | None:
     node = finding.node
     if node.op != "slice":
         return None
-    standing = scene.standing(node.operands[0])
-    if standing.layout is None or "part by part" not in standing.layout:
+    if not scene.standing(node.operands[0]).by_part:
         return None
     source = node.operands[0]
     return f"wrong fused order: {source} holds parts one after the other; this window is none of them"
+
+
+def fused_as_one(scene: Scene, finding: Finding) -> str | None:
+    """Parts that the baseline cuts apart, of a tensor that was sharded as if it had none."""
+    node, given = finding.node, scene.counterpart(finding.node.id)
+    if node.op != "slice" or given is None or given.op != "slice":
+        return None
+    for split in scene.standing(node.operands[0]).splits:
+        size = scene.given[given.operands[0]].type.shape[split.dim]
+        if given.type.shape[split.dim] != size:
+            return (
+                f"wrong fused order: {node.operands[0]} is sharded as one piece in dimension {split.dim}, of "
+                f"which the baseline reads {given.type.shape[split.dim]} of {size}: each part needs its own"
+            )
+    return None
+
+
+def other_layout(scene: Scene, finding: Finding) -> str | None:
+    """A result on other ranks than is asked for."""
+    if finding.why is not Why.OTHER_LAYOUT or finding.goal is None:
+        return None
+    found = scene.standing(finding.node.id).layout or "in another order of its elements"
+    wanted = " or ".join(name for name, _ in finding.goal.choices or ())
+    return f"wrong layout: the result is {found}, wanted is {wanted}"
+
+
+def other_operand(scene: Scene, finding: Finding) -> str | None:
+    """A value that is right by itself, in the place of another."""
+    node, given = finding.node, scene.counterpart(finding.node.id)
+    if given is None or node.op != given.op or len(node.operands) != len(given.operands):
+        return None
+    for position, (operand, wanted) in enumerate(zip(node.operands, given.operands, strict=True)):
+        found = scene.alignment.counterpart.get(operand)
+        if found is not None and found != wanted and scene.standings.of(operand, wanted).is_related is False:
+            return f"wrong operand: operand {position} is the baseline's {found} where it reads {wanted}"
+    return None
 
 
 def wrong_gather(scene: Scene, finding: Finding) -> str | None:
@@ -236,51 +277,48 @@ def wrong_gather(scene: Scene, finding: Finding) -> str | None:
 
 
 def wrong_shard(scene: Scene, finding: Finding) -> str | None:
-    """Operands that are cut in different ways where they meet."""
+    """Operands that are cut in different ways along a dimension in which they meet."""
     node = finding.node
-    if node.op != "einsum":
-        return None
-    left, _, _ = str(node.attrs["spec"]).partition("->")
-    cut: dict[str, dict[int, int]] = {}
-    for position, letters in enumerate(left.split(",")):
-        splits = _splits(scene, node, position)
-        if splits is None:
-            return None
-        for dim, letter in enumerate(letters):
-            cut.setdefault(letter, {})[position] = splits.get(dim, 1)
-    for letter, counts in cut.items():
-        if len(set(counts.values())) > 1:
-            said = ", ".join(
-                f"operand {position} holds {'all of it' if count == 1 else f'one of {count} blocks'}"
-                for position, count in counts.items()
-            )
-            return f"wrong shard dimension: in letter {letter} of {node.attrs['spec']}, {said}"
+    dims = _meeting_dims(scene, node)
+    for dim in sorted({dim for named in dims for dim in named}, key=str):
+        held = {
+            place: _held(scene.standing(node.operands[place]), named[dim])
+            for place, named in enumerate(dims)
+            if dim in named
+        }
+        if len(held) > 1 and None not in held.values() and len(set(held.values())) > 1:
+            said = ", ".join(f"operand {place} holds {text}" for place, text in held.items())
+            where = f"letter {dim} of {node.attrs['spec']}" if node.op == "einsum" else f"dimension {dim}"
+            return f"wrong shard dimension: along {where}, {said}"
     return None
 
 
-def _splits(scene: Scene, node: Node, position: int) -> Mapping[int, int] | None:
-    """Blocks per dimension of an operand; None where they are not known."""
-    operand = node.operands[position]
-    standing = scene.standing(operand)
+def _meeting_dims(scene: Scene, node: Node) -> list[dict[str, int]]:
+    """Per operand, under which name (a letter, or the result's dimension) each of its long dimensions meets
+    those of the others."""
+    shapes = [scene.nodes[operand].type.shape for operand in node.operands]
+    if node.op == "einsum":
+        left, _, _ = str(node.attrs["spec"]).partition("->")
+        named = [dict(zip(letters, range(len(letters)), strict=True)) for letters in left.split(",")]
+    elif len({len(shape) for shape in shapes} - {0}) and (OPS[node.op].meaning is not None):
+        rank = max(map(len, shapes))
+        named = [{str(dim + rank - len(shape)): dim for dim in range(len(shape))} for shape in shapes]
+    else:
+        return []
+    return [
+        {name: dim for name, dim in dims.items() if dim < len(shape) and shape[dim] > 1}
+        for dims, shape in zip(named, shapes, strict=True)
+    ]
+
+
+def _held(standing: Standing, dim: int) -> str | None:
+    """Which part of a dimension an operand holds."""
     if standing.layout is None:
         return None
-    return {split.dim: split.blocks for split in standing.splits}
-
-
-def unlike_halves(scene: Scene, finding: Finding) -> str | None:
-    """Operands that are parts of the baseline's in different ways, and so do not fit together."""
-    node = finding.node
-    if node.op == "einsum" or is_movement(node) or len(node.operands) < 2:
-        return None
-    layouts = {
-        operand: standing.layout
-        for operand in node.operands
-        if (standing := scene.standing(operand)).layout and prod(scene.nodes[operand].type.shape) > 1
-    }
-    if len(set(layouts.values())) < 2:
-        return None
-    said = ", ".join(f"{operand} is {layout}" for operand, layout in layouts.items())
-    return f"wrong shard dimension: operands do not lie alike: {said}"
+    split = next((split for split in standing.splits if split.dim == dim), None)
+    if split is None:
+        return "all of it"
+    return f"1 of {split.blocks} blocks" + (" of each part" if standing.by_part else "")
 
 
 def other_attribute(scene: Scene, finding: Finding) -> str | None:
@@ -305,10 +343,12 @@ MISTAKES: Sequence[Mistake] = (
     swapped_operands,
     moved_window,
     wrong_part,
+    fused_as_one,
+    other_layout,
     wrong_gather,
     wrong_shard,
     wrong_divisor,
-    unlike_halves,
+    other_operand,
     other_attribute,
 )
 

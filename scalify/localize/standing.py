@@ -1,12 +1,12 @@
 """How a value of the candidate stands to a value of the baseline: what is known of the two from a proof.
 
-In: a region and what an engine found of it. Out: for any two nodes whether the candidate's is *clean* (every
+In: a region. Out: for any two nodes whether the candidate's is *clean* (every
 dimension is the baseline's own, in order, whole or in blocks by rank), related in another way, or unknown;
 with the scale, and with what is still to be combined over ranks.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -14,16 +14,20 @@ from scalify.ir.graph import NodeId
 from scalify.ir.mesh import Mesh
 from scalify.layout.maps import IndexMap, Shape, solve, then
 from scalify.layout.views import ONE, Partial, View, same, through
-from scalify.normalize.terms import TermId
-from scalify.prove.region import Region, RegionProof, terms_of
+from scalify.normalize.terms import Access, TermId, number_of
+from scalify.prove.engine import Budget, saturate
+from scalify.prove.region import Region, terms_of
 from scalify.relate.layouts import Layout, index_of, layouts, rank_by_rank, text_of
+
+PART_BY_PART = ", part by part"
 
 Window = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """``layout`` is set for clean values only; ``index`` maps to the baseline's value where one map does it.
+    """``layout`` is set for clean values only, ``by_part`` where such parts follow each other; ``index`` maps
+    to the baseline's value where one map does it.
 
     ``is_related`` says that every element is known to be one of the baseline's value, up to ``scale`` and to
     what is ``partial``.
@@ -33,6 +37,7 @@ class Standing:
     is_related: bool = False
     layout: str | None = None
     splits: Layout = ()
+    by_part: bool = False
     index: IndexMap | None = None
     scale: Fraction = ONE
     partial: Partial | None = None
@@ -44,19 +49,29 @@ class Standing:
 
 
 class Standings:
-    """The standings in one region, each worked out once."""
+    """The standings in one region, each worked out once.
 
-    def __init__(self, region: Region, proof: RegionProof, mesh: Mesh) -> None:
+    An engine runs again, on all that either side computes: a proof looks only at what its goals are made of,
+    and leaves out what cancels.
+    """
+
+    def __init__(self, region: Region, mesh: Mesh, budget: Budget) -> None:
         self.mesh = mesh
         self.baseline_ranks = region.baseline_ranks
         lowered = terms_of(region)
         self.terms = lowered.terms
         self.own, self.given = lowered.candidate.accesses, lowered.baseline.accesses
         self._views: dict[tuple[TermId, TermId], list[View]] = defaultdict(list)
-        names = proof.saturation.names.views
-        for derivation in proof.saturation.derivations:
-            self._views[derivation.candidate, derivation.baseline].append(names[derivation.view])
-        self.viewed = {candidate for candidate, _ in self._views} | set(lowered.baseline_numbers)
+        saturation = saturate(
+            lowered.terms, [*lowered.terms.numbers()], lowered.baseline_numbers, (), _nothing_wanted, budget
+        )
+        names = saturation.names.views
+        self._scales: dict[TermId, set[Fraction]] = defaultdict(set)
+        for derivation in saturation.derivations:
+            view = names[derivation.view]
+            self._views[derivation.candidate, derivation.baseline].append(view)
+            self._scales[derivation.candidate].add(view.scale)
+        self.baseline_terms = lowered.baseline_numbers
         self._known: dict[tuple[NodeId, NodeId], Standing] = {}
         self._layouts: dict[tuple[Shape, Shape], tuple[Layout, ...]] = {}
 
@@ -71,23 +86,54 @@ class Standings:
 
     def has_view(self, node: NodeId) -> bool:
         """Whether the node is known to be anything of the baseline's."""
-        return node in self.own and self.own[node].term in self.viewed
+        return node in self.own and bool(self.scales(node))
+
+    def scales(self, node: NodeId) -> frozenset[Fraction]:
+        """The factors by which the node is known to be anything of the baseline's."""
+        term = self.own[node].term
+        own = {ONE} if term in self.baseline_terms else set[Fraction]()
+        return frozenset(own | self._scales[term])
 
     def _best(self, node: NodeId, counterpart: NodeId) -> Standing:
-        own, given = self.own[node], self.given[counterpart]
-        views = [*self._views.get((own.term, given.term), ())]
-        if own.term == given.term:
+        found: list[Standing] = []
+        for own_factor, own in self._multiples(self.own[node]):
+            for factor, given in self._multiples(self.given[counterpart]):
+                for (scale, partial), seen in self._seen(own, given.term).items():
+                    scale *= own_factor / factor
+                    found.append(self._standing(counterpart, seen, given.index, scale, partial))
+        return max(found, key=_goodness, default=Standing(counterpart=counterpart))
+
+    def _seen(self, own: Access, given: TermId) -> Mapping[tuple[Fraction, Partial | None], list[View]]:
+        """What the views of a term by a baseline's say of one that is read of it, by scale and pending."""
+        views = [*self._views.get((own.term, given), ())]
+        if own.term == given:
             views.append(same(self.terms[own.term].space))
         groups: dict[tuple[Fraction, Partial | None], list[View]] = defaultdict(list)
         for view in views:
             seen = through(view, own.index)
             if seen is not None:
                 groups[seen.scale, seen.partial].append(seen)
-        found = [
-            self._standing(counterpart, seen, given.index, scale, partial)
-            for (scale, partial), seen in groups.items()
-        ]
-        return max(found, key=_goodness, default=Standing(counterpart=counterpart))
+        return groups
+
+    def _multiples(self, access: Access) -> list[tuple[Fraction, Access]]:
+        """A value as itself, and as a number times another value, as far as that goes."""
+        found = [(ONE, access)]
+        while self.terms[access.term].op == "mul":
+            factor, inner = self._factor(access)
+            if inner is None:
+                break
+            found.append((found[-1][0] * factor, inner))
+            access = inner
+        return found
+
+    def _factor(self, access: Access) -> tuple[Fraction, Access | None]:
+        one, other = self.terms[access.term].operands
+        for factor, rest in ((one, other), (other, one)):
+            value = number_of(self.terms, factor)
+            index = then(access.index, rest.index) if value else None
+            if value and index is not None:
+                return value, Access(index, rest.term)
+        return ONE, None
 
     def _standing(
         self,
@@ -104,6 +150,7 @@ class Standings:
             is_related=covers([view.window for view in seen], seen[0].shape),
             layout=clean[1] if clean else None,
             splits=clean[0] if clean else (),
+            by_part=bool(clean and clean[1].endswith(PART_BY_PART)),
             index=None if whole is None else solve([whole.index], [given]),
             scale=scale,
             partial=partial,
@@ -122,7 +169,7 @@ class Standings:
                 and then(self._part(layout, view.window, whole[1:]), given) == view.index
             ]
             if covers(parts, shape):
-                many = "" if any(_is_whole(part, shape) for part in parts) else ", part by part"
+                many = "" if any(_is_whole(part, shape) for part in parts) else PART_BY_PART
                 return layout, text_of(layout) + many
         return None
 
@@ -139,6 +186,10 @@ class Standings:
         starts = {dim: start * blocks.get(dim, 1) for dim, (start, _) in enumerate(window[1:])}
         sizes = tuple(size for _, size in window[1:])
         return index_of(layout, sizes, whole, self.mesh, starts)
+
+
+def _nothing_wanted(goal: int, view: View) -> bool:
+    return False
 
 
 def _goodness(standing: Standing) -> tuple[bool, bool, bool, bool, bool]:
