@@ -12,8 +12,8 @@ from scalify.layout.digits import Expr, Term, summed
 from scalify.layout.maps import IndexMap, Shape, along, sliced
 from scalify.layout.ranks import digits_of, without
 from scalify.layout.views import RankDigits, uses_rank_digits
-from scalify.normalize.elementwise import multiply
 from scalify.normalize.lowering import Lower, Lowering
+from scalify.normalize.products import factors, multiply, product
 from scalify.normalize.terms import Access
 
 
@@ -62,11 +62,29 @@ def combined(low: Lowering, node: Node, x: Access, digits: RankDigits) -> Access
 def _over_ranks(low: Lowering, kind: str, x: Access, digits: RankDigits) -> Access:
     """Of values that agree on these ranks, a multiple, a power or the value itself."""
     count = prod(size for _, size in digits)
-    if not any(uses_rank_digits(expr, digits) for expr in x.index.coordinates):
+    if _agree(x, digits):
         if kind == "sum":
             return multiply(low, x, low.fraction(Fraction(count), (low.ranks,)))
         return x if kind in ("max", "min") or count == 1 else low.point(f"power[{count}]", x)
-    return low.point(f"over_ranks:{kind}:{digits}", x)
+    parts = factors(low, x) if kind == "sum" else [x]
+    outer = [part for part in parts if _agree(part, digits)]
+    inner = product(low, [part for part in parts if part not in outer], x.index.domain)
+    result = _for_all(low, low.point(f"over_ranks:{kind}:{digits}", inner), digits)
+    for part in outer:
+        result = multiply(low, result, part)
+    return result
+
+
+def _for_all(low: Lowering, x: Access, digits: RankDigits) -> Access:
+    """A combination is the same for all its members: read where their digits are 0, it depends on none."""
+    rank = summed(0, _own(low, digits))
+    index = IndexMap(x.index.domain, x.index.codomain, (rank, *x.index.coordinates[1:]))
+    return Access(index, x.term)
+
+
+def _agree(x: Access, digits: RankDigits) -> bool:
+    """Whether ranks that differ in these digits only hold the same."""
+    return not any(uses_rank_digits(expr, digits) for expr in x.index.coordinates)
 
 
 def all_reduce(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:

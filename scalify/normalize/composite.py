@@ -8,17 +8,20 @@ from typing import cast
 from scalify.ir.graph import Node
 from scalify.layout.digits import Expr, Term
 from scalify.layout.maps import IndexMap, along, reshaped
+from scalify.normalize.choices import equal, where
 from scalify.normalize.contraction import contract
-from scalify.normalize.elementwise import add, divide, multiply, reciprocal, square_root, subtract
+from scalify.normalize.exponentials import exp, log
 from scalify.normalize.lowering import Lower, Lowering
 from scalify.normalize.movement import ints
+from scalify.normalize.products import divide, multiply, reciprocal
 from scalify.normalize.reduction import over, restored, spread
+from scalify.normalize.sums import add, subtract
 from scalify.normalize.terms import Access
 
 
 def exponentials(low: Lowering, x: Access, axes: Sequence[int]) -> Access:
     """``exp(x - max)``, as every implementation computes it."""
-    return low.point("exp", subtract(low, x, spread(low, "max", x, axes)))
+    return exp(low, subtract(low, x, spread(low, "max", x, axes)))
 
 
 def softmax(low: Lowering, x: Access, axes: Sequence[int]) -> Access:
@@ -29,19 +32,19 @@ def softmax(low: Lowering, x: Access, axes: Sequence[int]) -> Access:
 
 def logsumexp(low: Lowering, x: Access, axes: Sequence[int]) -> Access:
     """The logarithm of the sum of exponentials, folded along ``axes``."""
-    total = low.point("log", over(low, "sum", exponentials(low, x, axes), axes))
+    total = log(low, over(low, "sum", exponentials(low, x, axes), axes))
     return add(low, total, over(low, "max", x, axes))
 
 
 def standardised(low: Lowering, x: Access, axes: Sequence[int], eps: float) -> Access:
     """Less the mean, over the deviation."""
     centred = subtract(low, x, spread(low, "mean", x, axes))
-    variance = spread(low, "mean", low.point("mul", centred, centred), axes)
+    variance = spread(low, "mean", multiply(low, centred, centred), axes)
     return multiply(low, centred, _inverse_root(low, variance, eps))
 
 
 def _inverse_root(low: Lowering, x: Access, eps: float) -> Access:
-    return reciprocal(low, square_root(low, add(low, x, low.number(eps, (low.ranks,)))))
+    return reciprocal(low, low.point("sqrt", add(low, x, low.number(eps, (low.ranks,)))))
 
 
 def layer_norm(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
@@ -58,7 +61,7 @@ def rms_norm(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     """Over the root of the mean square; the weight lies along the normalised axes."""
     x, *rest = operands
     axes = ints(node, "axes")
-    squares = spread(low, "mean", low.point("mul", x, x), axes)
+    squares = spread(low, "mean", multiply(low, x, x), axes)
     eps = node.attrs["eps"]
     result = multiply(low, x, _inverse_root(low, squares, cast(float, eps)))
     return multiply(low, result, _placed(low, rest[0], axes, x)) if rest else result
@@ -157,12 +160,12 @@ def cross_entropy(low: Lowering, node: Node, operands: Sequence[Access]) -> Acce
     rows, classes = logits.index.domain[1:]
     domain = low.domain((rows, classes))
     column = low.terms.index(domain, along(2, classes))
-    chosen = low.point("eq", restored(low, target, (1,), domain), column)
+    chosen = equal(low, restored(low, target, (1,), domain), column)
     picked = over(low, "sum", multiply(low, chosen, logits), (1,))
     losses = subtract(low, logsumexp(low, logits, (1,)), picked)
     ignored = low.fraction(Fraction(cast(int, node.attrs["ignore_index"])), (low.ranks, 1))
     counted = low.point("ne", target, ignored)
-    losses = low.point("where", counted, losses, low.number(0.0, (low.ranks,)))
+    losses = where(low, counted, losses, low.number(0.0, (low.ranks,)))
     if node.attrs["reduction"] == "none":
         return losses
     total = over(low, "sum", losses, (0,))

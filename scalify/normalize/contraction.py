@@ -7,9 +7,10 @@ from typing import cast
 from scalify.ir.graph import Node
 from scalify.layout.digits import ZERO, Expr, Term, summed
 from scalify.layout.maps import IndexMap, along
-from scalify.normalize.elementwise import multiply
+from scalify.normalize.choices import equal
 from scalify.normalize.lowering import Lower, Lowering
 from scalify.normalize.movement import ints, padded
+from scalify.normalize.products import multiply
 from scalify.normalize.reduction import fold
 from scalify.normalize.terms import Access
 
@@ -27,7 +28,7 @@ def contract(low: Lowering, subscripts: Sequence[str], result: str, operands: Se
     sizes: dict[str, int] = {}
     for letters, access in zip(subscripts, operands, strict=True):
         for letter, size in zip(letters, access.index.domain[1:], strict=True):
-            sizes[letter] = max(size, sizes.get(letter, 1))
+            sizes[letter] = size if size != 1 else sizes.get(letter, 1)
     summed_letters = [letter for letter in sizes if letter not in result]
     order = [*result, *summed_letters]
     domain = low.domain([sizes[letter] for letter in order])
@@ -106,7 +107,7 @@ def take(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     chosen, table = low.terms.read(picked, indices), low.terms.read(source, x)
     if chosen is None or table is None:
         return low.unknown(node, operands)
-    return fold(low, "sum", multiply(low, low.point("eq", chosen, row), table), 1)
+    return fold(low, "sum", multiply(low, equal(low, chosen, row), table), 1)
 
 
 def one_hot(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
@@ -119,7 +120,7 @@ def one_hot(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     spread = low.terms.read(
         IndexMap(domain, shape, tuple(along(dim, size) for dim, size in enumerate(shape))), indices
     )
-    return low.unknown(node, operands) if spread is None else low.point("eq", spread, row)
+    return low.unknown(node, operands) if spread is None else equal(low, spread, row)
 
 
 CONTRACTION: Mapping[str, Lower] = {"einsum": einsum, "conv": conv, "take": take, "one_hot": one_hot}

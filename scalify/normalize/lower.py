@@ -21,10 +21,11 @@ from scalify.layout.maps import IndexMap, along
 from scalify.normalize.collective import COLLECTIVE
 from scalify.normalize.composite import COMPOSITE
 from scalify.normalize.contraction import CONTRACTION
-from scalify.normalize.elementwise import ELEMENTWISE, add
+from scalify.normalize.elementwise import ELEMENTWISE
 from scalify.normalize.lowering import Lower, Lowering
 from scalify.normalize.movement import MOVEMENT
 from scalify.normalize.reduction import REDUCTION
+from scalify.normalize.sums import add
 from scalify.normalize.terms import INDEX_EXTENT, Access, Terms
 
 

@@ -42,6 +42,8 @@ class Values:
             return self._read(access)
 
     def _read(self, access: Access) -> Array:
+        if 0 in access.index.domain:
+            return np.zeros(access.index.domain)
         places = coordinates(access.index)
         if self._terms[access.term].op == "index":
             return places[1].astype(np.float64)

@@ -7,8 +7,10 @@ from scalify.ir.graph import Node
 from scalify.ir.mesh import RankInt
 from scalify.layout.digits import ZERO, Expr, summed
 from scalify.layout.maps import along, broadcast, reshaped, reverse, sliced, transposed
+from scalify.normalize.choices import where
 from scalify.normalize.lowering import Lower, Lowering
 from scalify.normalize.terms import Access
+from scalify.normalize.windows import neighbours
 
 RankInts = tuple[int | RankInt, ...]
 
@@ -73,7 +75,19 @@ def concat(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
 def joined(low: Lowering, axis: int, operands: Sequence[Access]) -> Access:
     """What is not empty of the operands, one after the other."""
     pieces = [piece for piece in operands if piece.index.domain[axis]]
-    return pieces[0] if len(pieces) == 1 else low.terms.concatenation(axis, pieces)
+    return concatenated(low, axis, pieces)
+
+
+def concatenated(low: Lowering, axis: int, pieces: Sequence[Access]) -> Access:
+    """Pieces along ``axis``; neighbouring windows of one thing are one piece."""
+    joined: list[Access] = []
+    for piece in pieces:
+        both = neighbours(low.terms, joined[-1], piece, axis) if joined else None
+        if both is not None:
+            joined[-1] = both
+        else:
+            joined.append(piece)
+    return joined[0] if len(joined) == 1 else low.terms.concatenation(axis, joined)
 
 
 def pad(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
@@ -143,7 +157,7 @@ def triangle(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     row = low.terms.index(domain, along(rows, domain[rows], offset=max(0, diagonal)))
     column = low.terms.index(domain, along(columns, domain[columns], offset=max(0, -diagonal)))
     inside = low.point("le", column, row) if node.op == "tril" else low.point("le", row, column)
-    return low.point("where", inside, x, low.number(0.0, (low.ranks,)))
+    return where(low, inside, x, low.number(0.0, (low.ranks,)))
 
 
 def iota(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:

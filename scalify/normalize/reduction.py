@@ -8,9 +8,10 @@ from typing import cast
 from scalify.ir.graph import Node
 from scalify.layout.digits import ZERO
 from scalify.layout.maps import IndexMap, Shape, along, transposed
-from scalify.normalize.elementwise import multiply
+from scalify.normalize.choices import where
 from scalify.normalize.lowering import Lower, Lowering, canonical
 from scalify.normalize.movement import ints
+from scalify.normalize.products import factors, multiply, product
 from scalify.normalize.terms import Access
 
 OF_NOTHING = {"sum": 0.0, "prod": 1.0, "max": -inf, "min": inf}
@@ -31,12 +32,37 @@ def fold(low: Lowering, kind: str, x: Access, count: int) -> Access:
     read = low.terms.read(IndexMap(inner, domain, tuple(coordinates)), x)
     if read is None:
         raise AssertionError("leaving out dimensions always composes")
-    folded = low.terms.fold(kind, (read,), len(alive)) if alive else read
+    folded = _folded(low, kind, read, len(alive)) if alive else read
     if kind == "sum" and repeats > 1:
         return multiply(low, folded, low.fraction(Fraction(repeats), (low.ranks,)))
     if kind == "prod" and repeats > 1:
         return low.terms.point(f"power[{repeats}]", (folded,))
     return folded
+
+
+def _folded(low: Lowering, kind: str, x: Access, count: int) -> Access:
+    """Fold dimensions that matter; factors of a sum that do not depend on them stay outside."""
+    kept = len(x.index.domain) - count
+    parts = factors(low, x) if kind == "sum" else [x]
+    outer = [part for part in parts if all(dim < kept for dim in part.index.reads())]
+    if not outer or not all(x.index.domain[kept:]):
+        return low.terms.fold(kind, (x,), count)
+    inner = product(low, [part for part in parts if part not in outer], x.index.domain)
+    result = low.terms.fold(kind, (inner,), count)
+    for part in outer:
+        result = multiply(low, result, leading(low, part, count))
+    return result
+
+
+def leading(low: Lowering, x: Access, count: int) -> Access:
+    """An operand that does not depend on its last ``count`` dimensions, without them."""
+    domain = x.index.domain
+    kept = domain[: len(domain) - count]
+    coordinates = (*(along(dim, size) for dim, size in enumerate(kept)), *[ZERO] * count)
+    read = low.terms.read(IndexMap(kept, domain, coordinates), x)
+    if read is None:
+        raise AssertionError("leaving out dimensions always composes")
+    return read
 
 
 def last(low: Lowering, x: Access, axes: Sequence[int]) -> Access:
@@ -69,6 +95,8 @@ def over(low: Lowering, kind: str, x: Access, axes: Sequence[int]) -> Access:
             return low.number(nan, moved.index.domain[: -len(axes)])
         total = fold(low, "sum", moved, len(axes))
         return multiply(low, total, low.fraction(Fraction(1, count), (low.ranks,)))
+    if kind in ("any", "all") and any(x.index.domain[axis + 1] == 0 for axis in axes):
+        return low.fraction(Fraction(kind == "all"), moved.index.domain[: -len(axes)])
     return fold(low, {"any": "max", "all": "min"}.get(kind, kind), moved, len(axes))
 
 
@@ -106,7 +134,7 @@ def cumulative_sum(low: Lowering, node: Node, operands: Sequence[Access]) -> Acc
         low.terms.index(domain, along(end, shape[axis + 1])),
         low.terms.index(domain, along(axis + 1, shape[axis + 1])),
     )
-    return fold(low, "sum", low.point("where", upto, read, low.number(0.0, (low.ranks,))), 1)
+    return fold(low, "sum", where(low, upto, read, low.number(0.0, (low.ranks,))), 1)
 
 
 def along_axis(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:

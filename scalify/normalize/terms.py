@@ -10,6 +10,7 @@ then dimensions longer than 1 on which it depends. ``reduced`` trailing dimensio
 not part of it: they are folded.
 """
 
+from ast import literal_eval
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -78,15 +79,22 @@ class Terms:
 
     def index(self, domain: Shape, expr: Expr) -> Access:
         """The whole numbers that ``expr`` gives over ``domain``; none may be negative."""
+        if not expr.terms and expr.offset:
+            return self.number(domain, Fraction(expr.offset))
         term = self.add(Term("index", (1, INDEX_EXTENT)))
         return Access(IndexMap(domain, (1, INDEX_EXTENT), (ZERO, expr)), term)
 
     def number(self, domain: Shape, value: Fraction) -> Access:
         """One number, everywhere on ``domain``."""
-        if value.denominator == 1 and 0 <= value < INDEX_EXTENT:
-            return self.index(domain, Expr(int(value), ()))
+        if not value:
+            return self.index(domain, ZERO)
         term = self.add(Term(f"number:{value}", (1,)))
         return Access(IndexMap(domain, (1,), (ZERO,)), term)
+
+    def finite_number(self, number: TermId) -> Fraction | None:
+        """The number that a term is, if it is one."""
+        prefix, _, text = self[number].op.partition(":")
+        return Fraction(text) if prefix == "number" and text not in SPECIAL_NUMBERS else None
 
     def special(self, domain: Shape, name: str) -> Access:
         """One of ``SPECIAL_NUMBERS``, everywhere on ``domain``."""
@@ -179,11 +187,19 @@ def composed(inner: IndexMap, outer: IndexMap) -> IndexMap:
     return composition
 
 
+def combination(op: str) -> tuple[str, tuple[tuple[int, int], ...]] | None:
+    """Kind and digits of an operation that combines over ranks; None of any other."""
+    name, _, rest = op.partition(":")
+    if name != "over_ranks":
+        return None
+    kind, _, digits = rest.partition(":")
+    return kind, literal_eval(digits)
+
+
 def number_of(terms: Terms, access: Access) -> Fraction | None:
     """The finite number that an operand is everywhere, if it is one."""
     op = terms[access.term].op
     if op == "index":
         expr = access.index.coordinates[1]
         return None if expr.terms else Fraction(expr.offset)
-    prefix, _, text = op.partition(":")
-    return Fraction(text) if prefix == "number" and text not in SPECIAL_NUMBERS else None
+    return terms.finite_number(access.term)

@@ -1,11 +1,15 @@
 """A problem as an egglog program: schema, rules, and tables of facts."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from scalify.normalize.terms import Term, TermId, Terms, number_of
+from scalify.layout.maps import identity
+from scalify.layout.views import whole
+from scalify.normalize.terms import Term, TermId, Terms, combination, number_of
+from scalify.prove.forms import forms_of
 from scalify.prove.naming import Names
+from scalify.prove.rules.ranks import owners
 
 COMMUTATIVE = ("add", "mul", "max", "min", "eq", "ne", "and", "or", "xor")
 
@@ -73,28 +77,40 @@ class Tables:
         return "\n".join(f'(input {relation} "{folder / relation}.tsv")' for relation in self._rows)
 
 
-def encode(terms: Terms, used: Iterable[TermId], baseline: frozenset[TermId], names: Names) -> Tables:
+def encode(terms: Terms, used: Sequence[TermId], baseline: frozenset[TermId], names: Names) -> Tables:
     """The terms of a problem as facts: what they are, on which side, and the views known from the start."""
     tables = Tables()
     for number in used:
         term = terms[number]
         is_baseline = number in baseline
         tables.row("side", number, 0 if is_baseline else 1)
-        if is_baseline:
+        if is_baseline or not term.operands:
             tables.row("seen", number, number, names.of_same(term.space))
-        if term.op.startswith("over_ranks:"):
+        if combination(term.op) is not None:
             tables.row("combines", names.of_op(term.op))
         if term.op.startswith("cat:"):
             _pieces(tables, number, term, names)
         elif 1 <= len(term.operands) <= WIDEST:
-            _operation(tables, number, terms, names)
+            for form in forms_of(terms, number):
+                _operation(tables, number, form, terms, names)
         else:
             tables.row("term0", number)
+    _multiples(tables, terms, used, baseline, names)
     return tables
 
 
-def _operation(tables: Tables, number: TermId, terms: Terms, names: Names) -> None:
-    term = terms[number]
+def _multiples(
+    tables: Tables, terms: Terms, used: Iterable[TermId], baseline: frozenset[TermId], names: Names
+) -> None:
+    """A number is any other number, times a factor."""
+    numbers = {term: value for term in used if (value := terms.finite_number(term))}
+    for own, value in numbers.items():
+        for given, other in numbers.items():
+            if own not in baseline and given in baseline:
+                tables.row("seen", own, given, names.of_view(whole(identity((1,)), value / other)))
+
+
+def _operation(tables: Tables, number: TermId, term: Term, terms: Terms, names: Names) -> None:
     cells: list[object] = []
     for access in term.operands:
         name = names.of_map(access.index)
@@ -102,6 +118,9 @@ def _operation(tables: Tables, number: TermId, terms: Terms, names: Names) -> No
         value = number_of(terms, access)
         if value is not None:
             tables.row("factor0", access.term, name, value)
+        digits = owners(terms, access)
+        if digits:
+            tables.row("owner0", access.term, name, names.of_op(f"owners:{digits}"))
     tables.row(f"term{len(term.operands)}", number, names.of_op(term.op), term.reduced, *cells)
 
 

@@ -8,7 +8,7 @@ engine runs at a time in a process (egglog binds an engine to its thread anyway)
 """
 
 from ast import literal_eval
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
@@ -18,13 +18,13 @@ from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from scalify.layout.views import View
-from scalify.normalize.terms import TermId, Terms
+from scalify.normalize.terms import TermId, Terms, combination
 from scalify.prove.bindings import new_engine
 from scalify.prove.encoding import Tables, encode, program
 from scalify.prove.naming import Names
 from scalify.prove.rules.counterpart import Reading, counterpart
 from scalify.prove.rules.pieces import assembled, piece, united
-from scalify.prove.rules.ranks import over_ranks
+from scalify.prove.rules.ranks import over_ranks, owned
 from scalify.prove.rules.scales import scaled, unscaled
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ _session: list[_Session] = []
 
 def saturate(
     terms: Terms,
-    used: Iterable[TermId],
+    used: Sequence[TermId],
     baseline: frozenset[TermId],
     goals: Sequence[tuple[TermId, TermId]],
     reach: Reach,
@@ -168,10 +168,20 @@ def _reading(session: _Session, access: str, view: str) -> Reading:
 
 def _over_ranks(op: str, access: str, view: str) -> str:
     def compute(session: _Session) -> View | None:
-        _, kind, digits = session.names.ops[op].split(":")
-        return over_ranks(kind, literal_eval(digits), _reading(session, access, view))
+        found = combination(session.names.ops[op])
+        if found is None:
+            raise AssertionError(f"{op} combines nothing")
+        return over_ranks(*found, _reading(session, access, view))
 
     return _memo(("over-ranks", op, access, view), compute)
+
+
+def _owned(owners: str, access: str, view: str) -> str:
+    def compute(session: _Session) -> View | None:
+        digits = literal_eval(session.names.ops[owners].removeprefix("owners:"))
+        return owned(digits, _reading(session, access, view))
+
+    return _memo(("owned", owners, access, view), compute)
 
 
 def _scaled(access: str, view: str, factor: str) -> str:
@@ -219,6 +229,7 @@ def _reach(goal: int, view: str) -> None:
 CALLBACKS = {
     "counterpart": _counterpart,
     "over-ranks": _over_ranks,
+    "owned": _owned,
     "scaled": _scaled,
     "unscaled": _unscaled,
     "piece": _piece,

@@ -3,8 +3,11 @@
 from fractions import Fraction
 from math import prod
 
-from scalify.layout.ranks import without
+from scalify.layout.digits import Expr, aligned
+from scalify.layout.maps import then
+from scalify.layout.ranks import joined, without
 from scalify.layout.views import Partial, RankDigits, View, independent_of, through
+from scalify.normalize.terms import Access, Terms
 from scalify.prove.rules.counterpart import Reading
 
 
@@ -30,3 +33,64 @@ def over_ranks(kind: str, digits: RankDigits, reading: Reading) -> View | None:
     if kind != "sum" and view.scale != 1:
         return None
     return View(view.shape, view.window, view.index, Fraction(scale), Partial(kind, left) if left else None)
+
+
+def owners(terms: Terms, access: Access) -> RankDigits | None:
+    """The digits of the rank of which exactly one combination makes a condition 1, whatever the others are.
+
+    None if the operand is not such a condition: an index of digits of the rank only, compared with a number
+    (or with itself on other digits) for equality.
+    """
+    term = terms[access.term]
+    if term.op != "eq":
+        return None
+    sides = [_index(terms, access, operand) for operand in term.operands]
+    left, right = sides
+    if left is None or right is None:
+        return None
+    minus = [part._replace(factor=-part.factor) for part in right.terms]
+    gap = aligned(left.offset - right.offset, [*left.terms, *minus])
+    if gap is None or not gap.terms or any(part.dim for part in gap.terms):
+        return None
+    return _digits_of_zero(gap)
+
+
+def _index(terms: Terms, access: Access, operand: Access) -> Expr | None:
+    value = terms.finite_number(operand.term)
+    if value is not None:
+        return Expr(int(value), ()) if value.denominator == 1 else None
+    if terms[operand.term].op != "index":
+        return None
+    read = then(access.index, operand.index)
+    return None if read is None else read.coordinates[1]
+
+
+def _digits_of_zero(gap: Expr) -> RankDigits | None:
+    """The digits of an expression that is 0 for exactly one combination of them."""
+    rest = -gap.offset
+    parts = sorted(gap.terms, key=lambda part: abs(part.factor), reverse=True)
+    reach = sum(abs(part.factor) * (part.size - 1) for part in parts)
+    rest -= sum(part.factor * (part.size - 1) for part in parts if part.factor < 0)
+    for part in parts:
+        weight = abs(part.factor)
+        reach -= weight * (part.size - 1)
+        if reach >= weight:
+            return None
+        value = min(rest // weight, part.size - 1)
+        if value < 0:
+            return None
+        rest -= value * weight
+    return joined(tuple((part.stride, part.size) for part in parts)) if rest == 0 else None
+
+
+def owned(digits: RankDigits, reading: Reading) -> View | None:
+    """What one rank of each group keeps and the others replace by 0 is a pending sum of it."""
+    view = through(reading.view, reading.access)
+    if view is None or view.window[0] != (0, view.shape[0]) or not independent_of(view.index, digits):
+        return None
+    if view.partial is None:
+        return View(view.shape, view.window, view.index, view.scale, Partial("sum", digits))
+    if view.partial.kind != "sum" or without(view.partial.digits, digits) != view.partial.digits:
+        return None
+    both = Partial("sum", joined((*view.partial.digits, *digits)))
+    return View(view.shape, view.window, view.index, view.scale, both)

@@ -1,0 +1,91 @@
+"""Truth values are 0 and 1: a choice against 0 is a product, a conjunction too.
+
+Negations are pushed to comparisons. What a choice leaves out must be finite for this (over the reals it is);
+minus infinity, as masks hold it, stays a choice.
+"""
+
+from fractions import Fraction
+
+from scalify.layout.digits import summed
+from scalify.normalize.lowering import Lowering
+from scalify.normalize.products import factors, multiply
+from scalify.normalize.sums import addends
+from scalify.normalize.terms import Access, number_of
+
+OPPOSITE = {"lt": "le", "le": "lt"}
+
+
+def where(low: Lowering, condition: Access, chosen: Access, otherwise: Access) -> Access:
+    """``chosen`` where the condition holds, else ``otherwise``."""
+    decided = number_of(low.terms, condition)
+    if decided is not None:
+        domain = low.common(condition, chosen, otherwise)
+        return low.spread(chosen if decided else otherwise, domain)
+    if _is_excluded(low, chosen):
+        return low.point("where", negated(low, condition), otherwise, chosen)
+    if number_of(low.terms, otherwise) == 0 and number_of(low.terms, chosen) is None:
+        return multiply(low, chosen, condition)
+    if number_of(low.terms, chosen) == 0 and not _is_excluded(low, otherwise):
+        return multiply(low, otherwise, negated(low, condition))
+    return low.point("where", condition, chosen, otherwise)
+
+
+def _is_excluded(low: Lowering, access: Access) -> bool:
+    return low.terms[access.term].op == "number:-inf"
+
+
+def negated(low: Lowering, condition: Access) -> Access:
+    """Not the condition."""
+    term = low.terms[condition.term]
+    decided = number_of(low.terms, condition)
+    if decided is not None:
+        return low.fraction(Fraction(0 if decided else 1), condition.index.domain)
+    if len(factors(low, condition)) > 1:
+        return low.point("not", condition)
+    operands = [low.terms.read(condition.index, operand) for operand in term.operands]
+    read = [operand for operand in operands if operand is not None]
+    if len(read) == len(operands):
+        if term.op == "not":
+            return read[0]
+        if term.op in OPPOSITE:
+            return low.point(OPPOSITE[term.op], read[1], read[0])
+        if term.op == "or":
+            return multiply(low, negated(low, read[0]), negated(low, read[1]))
+    return low.point("not", condition)
+
+
+def both(low: Lowering, one: Access, other: Access) -> Access:
+    """Whether both conditions hold."""
+    return multiply(low, one, other)
+
+
+def equal(low: Lowering, one: Access, other: Access) -> Access:
+    """Whether two values are equal; an index that is subtracted on one side is added on the other."""
+    domain = low.common(one, other)
+    one, other = low.spread(one, domain), low.spread(other, domain)
+    for left, right in ((one, other), (other, one)):
+        moved = _moved(low, left, right)
+        if moved is not None:
+            return low.point("eq", *moved)
+    return low.point("eq", one, other)
+
+
+def _moved(low: Lowering, left: Access, right: Access) -> tuple[Access, Access] | None:
+    """``x - i == j`` as ``x == i + j`` for indices ``i`` and ``j`` whose digits are apart."""
+    parts = addends(low, left)
+    if len(parts) != 2 or low.terms[right.term].op != "index":
+        return None
+    value, taken = parts
+    inner = [factor for factor in factors(low, taken) if number_of(low.terms, factor) is None]
+    numbers = [number_of(low.terms, factor) for factor in factors(low, taken)]
+    if (
+        len(inner) != 1
+        or low.terms[inner[0].term].op != "index"
+        or [n for n in numbers if n is not None] != [-1]
+    ):
+        return None
+    here, there = right.index.coordinates[1], inner[0].index.coordinates[1]
+    if {term.dim for term in here.terms} & {term.dim for term in there.terms}:
+        return None
+    expr = summed(here.offset + there.offset, [*here.terms, *there.terms])
+    return value, low.terms.index(right.index.domain, expr)

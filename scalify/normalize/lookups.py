@@ -1,0 +1,151 @@
+"""Look-ups of one row among all, and of one row among those that a rank holds.
+
+A look-up is a sum over rows of (index == row) * value of the row. A rank that holds a part of the rows looks
+up a row of its own even where the index is not among them, and then discards what it found:
+
+    inside * sum over v of ((index - first) * inside == v) * value[v],   inside: 0 <= index - first < rows
+
+Where ``inside`` is 1, that is the sum over v of (index - first == v) * value[v]. Where it is 0, no ``v`` of
+the part equals ``index - first``, and that sum is 0 too: so ``inside`` may be left out, in both places.
+"""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from scalify.layout.digits import Expr, Term, aligned
+from scalify.layout.maps import IndexMap, Shape, along
+from scalify.normalize.choices import equal
+from scalify.normalize.lowering import Lowering
+from scalify.normalize.products import factors, multiply, product
+from scalify.normalize.sums import addends
+from scalify.normalize.terms import Access, number_of
+
+COMPARISONS = {"le": 0, "lt": 1}
+"""By how much the right side exceeds the left at least."""
+
+
+def settled(low: Lowering, x: Access) -> Access:
+    """The same product, with conditions left out that a look-up among its factors implies."""
+    parts = factors(low, x)
+    for place, part in enumerate(parts):
+        term = low.terms[part.term]
+        if term.op == "sum" and term.reduced == 1:
+            rest = [*parts[:place], *parts[place + 1 :]]
+            found = _settled(low, part, rest)
+            if found is not None:
+                return found
+    return x
+
+
+def _settled(low: Lowering, part: Access, rest: Sequence[Access]) -> Access | None:
+    """``part`` is a sum over rows, ``rest`` are the factors beside it."""
+    (operand,) = low.terms[part.term].operands
+    rows = operand.index.domain[-1]
+    domain = (*part.index.domain, rows)
+    dim = len(domain) - 1
+    opened = IndexMap(domain, operand.index.domain, (*part.index.coordinates, along(dim, rows)))
+    inside = low.terms.read(opened, operand)
+    if inside is None:
+        return None
+    inner = factors(low, inside)
+    beside = [_wider(low, factor, domain) for factor in rest]
+    for hit in inner:
+        plain = _without_conditions(low, hit, beside, dim, rows)
+        if plain is None:
+            continue
+        position, row = plain
+        spare = [not _is_implied(low, factor, position, rows) for factor in beside]
+        if all(spare):
+            continue
+        changed = [equal(low, position, row) if factor is hit else factor for factor in inner]
+        total = low.terms.fold("sum", (product(low, changed, domain),), 1)
+        for factor, kept in zip(rest, spare, strict=True):
+            total = multiply(low, total, factor) if kept else total
+        return total
+    return None
+
+
+def _wider(low: Lowering, x: Access, domain: Shape) -> Access:
+    """An operand over one more dimension, on which it does not depend."""
+    shape = x.index.domain
+    spread = IndexMap(domain, shape, tuple(along(dim, size) for dim, size in enumerate(shape)))
+    read = low.terms.read(spread, x)
+    if read is None:
+        raise AssertionError("naming dimensions always composes")
+    return read
+
+
+def _without_conditions(
+    low: Lowering, hit: Access, beside: Sequence[Access], dim: int, rows: int
+) -> tuple[Access, Access] | None:
+    """Of ``position * conditions == row``, position and row, if all conditions stand beside the sum."""
+    term = low.terms[hit.term]
+    if term.op != "eq":
+        return None
+    sides = [low.terms.read(hit.index, operand) for operand in term.operands]
+    for position, row in (sides, sides[::-1]):
+        if position is None or row is None or low.terms[row.term].op != "index":
+            continue
+        if row.index.coordinates[1] != along(dim, rows):
+            continue
+        parts = factors(low, position)
+        conditions = [part for part in parts if low.terms[part.term].op in COMPARISONS]
+        if all(condition in beside for condition in conditions):
+            value = [part for part in parts if part not in conditions]
+            return product(low, value, position.index.domain), row
+    return None
+
+
+def _is_implied(low: Lowering, condition: Access, position: Access, rows: int) -> bool:
+    """Whether a comparison holds wherever ``0 <= position < rows``."""
+    term = low.terms[condition.term]
+    if term.op not in COMPARISONS:
+        return False
+    left, right = (low.terms.read(condition.index, operand) for operand in term.operands)
+    if left is None or right is None:
+        return False
+    gap = _linear(low, ((right, 1), (left, -1)))
+    above = _difference(gap, _linear(low, ((position, 1),)))
+    below = _difference(gap, _linear(low, ((position, -1),)))
+    least = COMPARISONS[term.op]
+    return (above is not None and above >= least) or (below is not None and below - (rows - 1) >= least)
+
+
+Linear = tuple[Mapping[Access, Fraction], Expr]
+
+
+def _linear(low: Lowering, parts: Sequence[tuple[Access, int]]) -> Linear | None:
+    """A sum by its addends, those that are indices in one expression."""
+    others: dict[Access, Fraction] = {}
+    offset = 0
+    terms: list[Term] = []
+    for access, sign in parts:
+        for addend in addends(low, access):
+            number = Fraction(sign)
+            rest: list[Access] = []
+            for factor in factors(low, addend):
+                value = number_of(low.terms, factor)
+                number = number * value if value is not None else number
+                rest += [factor] if value is None else []
+            if number.denominator != 1:
+                return None
+            if not rest:
+                offset += int(number)
+            elif len(rest) == 1 and low.terms[rest[0].term].op == "index":
+                expr = rest[0].index.coordinates[1]
+                offset += int(number) * expr.offset
+                terms.extend(t._replace(factor=t.factor * int(number)) for t in expr.terms)
+            else:
+                key = product(low, rest, access.index.domain)
+                others[key] = others.get(key, Fraction(0)) + number
+    expr = aligned(offset, terms)
+    return None if expr is None else ({key: value for key, value in others.items() if value}, expr)
+
+
+def _difference(one: Linear | None, other: Linear | None) -> int | None:
+    """By how much ``one`` exceeds ``other``, if that is a number."""
+    if one is None or other is None or dict(one[0]) != dict(other[0]):
+        return None
+    minus = [term._replace(factor=-term.factor) for term in other[1].terms]
+    gap = aligned(one[1].offset - other[1].offset, [*one[1].terms, *minus])
+    return gap.offset if gap is not None and not gap.terms else None

@@ -1,0 +1,137 @@
+"""Products: flat, with numbers gathered at the end and inverses cancelled.
+
+A quotient is a product with a reciprocal. The reciprocal of a product is the product of the reciprocals, that
+of ``exp(x)`` is ``exp(-x)``. So a factor that is divided out again vanishes wherever it stands: the maximum
+that softmaxes subtract, the sum by which weights are divided before or after they are used. This holds over
+the reals where nothing divides by zero.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from scalify.layout.digits import bounds, scaled
+from scalify.layout.maps import Shape
+from scalify.normalize.lowering import Lowering
+from scalify.normalize.terms import INDEX_EXTENT, Access, number_of
+
+MOST_FACTORS = 12
+"""Longer products are left as they are written."""
+
+
+def multiply(low: Lowering, one: Access, other: Access) -> Access:
+    """A product of two operands, broadcast together."""
+    domain = low.common(one, other)
+    one, other = low.spread(one, domain), low.spread(other, domain)
+    multiple = _index_multiple(low, one, other) or _index_multiple(low, other, one)
+    if multiple is not None:
+        return multiple
+    first, second = factors(low, one), factors(low, other)
+    if not _needs_rewriting(low, first, second):
+        return low.point("mul", one, other)
+    return product(low, [*first, *second], domain)
+
+
+def _needs_rewriting(low: Lowering, first: Sequence[Access], second: Sequence[Access]) -> bool:
+    """Whether anything cancels, or a number stands elsewhere than at the end of a flat product."""
+    if len(second) == 1 and number_of(low.terms, second[0]) not in (None, 1):
+        return any(number_of(low.terms, factor) is not None for factor in first)
+    if any(number_of(low.terms, factor) is not None for factor in (*first, *second)):
+        return True
+    return any(inverse(low, one) == other or one == inverse(low, other) for one in first for other in second)
+
+
+def product(low: Lowering, parts: Sequence[Access], domain: Shape) -> Access:
+    """The product of factors that are read over ``domain``; of none, the number 1."""
+    number = Fraction(1)
+    kept: list[Access] = []
+    for part in parts:
+        value = number_of(low.terms, part)
+        if value is not None:
+            number *= value
+            continue
+        opposite = next((k for k in kept if inverse(low, k) == part or k == inverse(low, part)), None)
+        if opposite is not None:
+            kept.remove(opposite)
+        else:
+            kept.append(part)
+    if not kept or not number:
+        return low.fraction(number, domain)
+    result = kept[0]
+    for part in kept[1:]:
+        result = low.point("mul", result, part)
+    return result if number == 1 else low.point("mul", result, low.fraction(number, domain))
+
+
+def factors(low: Lowering, access: Access) -> list[Access]:
+    """The factors of a product, each read over the product's domain; anything else is its own factor."""
+    found: list[Access] = []
+    pending = [access]
+    while pending:
+        part = pending.pop()
+        term = low.terms[part.term]
+        inner = [low.terms.read(part.index, operand) for operand in term.operands] if term.op == "mul" else []
+        read = [operand for operand in inner if operand is not None]
+        if read and len(read) == len(inner) and len(found) + len(pending) < MOST_FACTORS:
+            pending.extend(reversed(read))
+        else:
+            found.append(part)
+    return found
+
+
+def inverse(low: Lowering, access: Access) -> Access | None:
+    """What cancels a factor: the argument of a reciprocal, ``exp(-x)`` of ``exp(x)``; None if not known."""
+    term = low.terms[access.term]
+    if term.op == "reciprocal":
+        return low.terms.read(access.index, term.operands[0])
+    if term.op == "exp":
+        argument = low.terms.read(access.index, term.operands[0])
+        return None if argument is None else low.point("exp", negate(low, argument))
+    return None
+
+
+def negate(low: Lowering, x: Access) -> Access:
+    """Minus ``x``."""
+    return multiply(low, x, low.fraction(Fraction(-1), (low.ranks,)))
+
+
+def reciprocal(low: Lowering, x: Access) -> Access:
+    """One over ``x``, factor by factor."""
+    parts = factors(low, x)
+    if len(parts) > 1:
+        return product(low, [reciprocal(low, part) for part in parts], x.index.domain)
+    value = number_of(low.terms, x)
+    if value:
+        return low.fraction(1 / value, x.index.domain)
+    return inverse(low, x) or low.point("reciprocal", x)
+
+
+def divide(low: Lowering, one: Access, other: Access) -> Access:
+    """A quotient."""
+    return multiply(low, one, reciprocal(low, other))
+
+
+def power(low: Lowering, x: Access, exponent: Access) -> Access:
+    """A power; small whole exponents are products, halves are roots."""
+    value = number_of(low.terms, exponent)
+    if value is None:
+        return low.point("pow", x, exponent)
+    if value < 0:
+        return reciprocal(low, power(low, x, low.fraction(-value, exponent.index.domain)))
+    if value == Fraction(1, 2):
+        return low.point("sqrt", x)
+    if value.denominator != 1 or not 1 <= value <= MOST_FACTORS:
+        return low.point("pow", x, exponent)
+    result = x
+    for _ in range(int(value) - 1):
+        result = multiply(low, result, x)
+    return result
+
+
+def _index_multiple(low: Lowering, one: Access, other: Access) -> Access | None:
+    """A whole multiple of an index is an index."""
+    factor = number_of(low.terms, other)
+    is_index = low.terms[one.term].op == "index"
+    if not is_index or factor is None or factor.denominator != 1 or factor < 1:
+        return None
+    expr = scaled(one.index.coordinates[1], int(factor))
+    return low.terms.index(one.index.domain, expr) if bounds(expr)[1] < INDEX_EXTENT else None
