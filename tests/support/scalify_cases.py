@@ -301,6 +301,11 @@ class Pair:
               if not _close(np.stack(candidate[name]), read_through(index, np.stack(baseline[name])))),
         )  # fmt: skip
 
+    def is_finite(self) -> bool:
+        """Whether all values of all outputs are finite numbers."""
+        values = [ranks for results in self.run(self.relations()) for ranks in results.values()]
+        return all(np.isfinite(value).all() for ranks in values for value in ranks)
+
     def run(self, relations: Relations, seed: int = 0) -> tuple[Mapping[str, Sequence[Array]], ...]:
         """Both graphs' outputs on random inputs."""
         rng = np.random.default_rng(seed)
@@ -440,6 +445,11 @@ def load_pair(name: str) -> Pair:
 def gap_of(name: str) -> str:
     """What the prover would have to know, where a case's file says ``GAP``; else nothing."""
     return str(getattr(_module(name), "GAP", ""))
+
+
+def misplaced(name: str) -> str:
+    """Why the verdict blames another line, where a case's file says ``MISPLACED``; else nothing."""
+    return str(getattr(_module(name), "MISPLACED", ""))
 
 
 @cache

@@ -28,3 +28,4 @@ PAIR = Pair(
     inputs={"main": sharded(0), "more": sharded(0)},
     outputs={"grad": replicated},
 )
+MISPLACED = "the sum is blamed, and not the addend whose factor is wrong"

@@ -17,3 +17,4 @@ def candidate() -> Graph:
 
 
 PAIR = replace(load_pair("unknown/b17_first_shard_written_back"), candidate=candidate())
+MISPLACED = "the gather of what was written wrongly is blamed"

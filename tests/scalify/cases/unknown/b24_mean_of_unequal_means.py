@@ -14,7 +14,7 @@ def baseline() -> Graph:
 def candidate() -> Graph:
     p = Program()
     x = p.input("x", "f32", (3, 4))
-    first, second = p.mean(p.cut(x, 0, 0, 2), 0, 1), p.mean(p.cut(x, 0, 2, 1), 0, 1)
+    first, second = p.mean(p.cut(x, 0, 0, 2), 0, 1), p.mean(p.cut(x, 0, 2, 1), 0, 1)  # suspect
     both = p.add("add", first, second)  # suspect
     p.output("mean", p.add("div", both, 2.0))
     return p.graph()

@@ -16,7 +16,7 @@ def candidate() -> Graph:
     x = p.input("x", "f32", (3, 3))
     for row in range(3):
         column = p.cut(x, 1, row, 1)  # suspect
-        x = p.add("update_slice", x, p.turned(column, 1, 0), starts=(row, 0))
+        x = p.add("update_slice", x, p.turned(column, 1, 0), starts=(row, 0))  # suspect
     p.output("x", x)
     return p.graph()
 

@@ -18,7 +18,7 @@ def candidate() -> Graph:
     low, high = p.cut(y, 0, 0, 3), p.cut(y, 0, 3, 3)
     low = p.add("add", low, p.add("reverse", high, axes=(0,)))
     overwritten = p.add("reverse", low, axes=(0,))  # suspect
-    p.output("x", p.joined(0, low, p.add("add", high, overwritten)))
+    p.output("x", p.joined(0, low, p.add("add", high, overwritten)))  # suspect
     return p.graph()
 
 

@@ -12,8 +12,8 @@ def gated(tp: int) -> Graph:
     x = p.input("x", "f32", (5, WIDTH))
     w = p.input("w", "f32", (2 * HIDDEN // tp, WIDTH), role="parameter")
     both = p.product("tm,fm->tf", x, w)
-    gate, up = p.cut(both, 1, 0, HIDDEN // tp), p.cut(both, 1, HIDDEN // tp, HIDDEN // tp)
-    y = p.add("mul", p.add("silu", gate), up)  # suspect
+    gate, up = p.cut(both, 1, 0, HIDDEN // tp), p.cut(both, 1, HIDDEN // tp, HIDDEN // tp)  # suspect
+    y = p.add("mul", p.add("silu", gate), up)
     p.output("y", y)
     return p.graph()
 

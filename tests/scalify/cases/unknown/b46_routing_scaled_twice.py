@@ -15,7 +15,7 @@ def baseline() -> Graph:
 def candidate() -> Graph:
     p = Program()
     weights, experts = p.input("weights", "f32", (5, 3)), p.input("experts", "f32", (5, 3, 4))
-    mixed = p.product("te,ted->td", p.add("mul", weights, 2.5), experts)
+    mixed = p.product("te,ted->td", p.add("mul", weights, 2.5), experts)  # suspect
     p.output("y", p.add("mul", mixed, 2.5))  # suspect
     return p.graph()
 

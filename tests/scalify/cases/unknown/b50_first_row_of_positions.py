@@ -21,7 +21,7 @@ def candidate() -> Graph:
     p = Program()
     positions, rates = p.input("positions", "f32", (3, TOKENS)), p.input("rates", "f32", (6,))
     time = p.cut(positions, 0, 0, 1)  # suspect
-    p.output("cos", p.add("cos", p.product("it,j->tj", time, rates)))
+    p.output("cos", p.add("cos", p.product("it,j->tj", time, rates)))  # suspect
     return p.graph()
 
 

@@ -9,7 +9,7 @@ TOKENS, WINDOW = 6, 4
 
 def attend(p: Program, mask: NodeId) -> NodeId:
     q, k, v = (p.input(name, "f32", (2, TOKENS, 3)) for name in "qkv")
-    return p.add("attention", q, k, v, mask, scale=0.5)
+    return p.add("attention", q, k, v, mask, scale=0.5)  # suspect
 
 
 def baseline() -> Graph:

@@ -16,7 +16,7 @@ def candidate() -> Graph:
     p = Program(tp=2)
     x, w = p.input("x", "f32", (5, 6)), p.input("w", "f32", (8, 6), role="parameter")
     own = p.cut(w, 0, 0, 4)  # suspect
-    p.output("y", p.product("tm,fm->tf", x, own))
+    p.output("y", p.product("tm,fm->tf", x, own))  # suspect
     return p.graph()
 
 

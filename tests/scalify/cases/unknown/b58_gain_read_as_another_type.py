@@ -17,8 +17,8 @@ def candidate() -> Graph:
     p = Program()
     x, gain = p.input("x", "bf16", (4, 8)), p.input("gain", "f32", (8,), role="parameter")
     shifted = p.add("add", gain, 1.0)
-    read = p.add("opaque", shifted, target="bitcast", config="bf16", shape=(16,), dtype="bf16")
-    first = p.cut(read, 0, 0, 8)  # suspect
+    read = p.add("opaque", shifted, target="bitcast", config="bf16", shape=(16,), dtype="bf16")  # suspect
+    first = p.cut(read, 0, 0, 8)
     p.output("y", p.add("rms_norm", x, first, axes=(1,), eps=1e-5))
     return p.graph()
 

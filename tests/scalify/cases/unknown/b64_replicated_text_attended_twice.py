@@ -22,7 +22,7 @@ def candidate() -> Graph:
     q = p.input("q", "f32", (2, 5, 4))
     text = [p.input(f"text_{name}", "f32", (2, TEXT, 4)) for name in "kv"]
     image = [p.input(f"image_{name}", "f32", (2, IMAGE // 2, 4)) for name in "kv"]
-    k, v = (p.joined(1, *parts) for parts in zip(text, image, strict=True))
+    k, v = (p.joined(1, *parts) for parts in zip(text, image, strict=True))  # suspect
     scores = p.add("mul", p.product("htd,hsd->hts", q, k), 0.5)
     most = p.over_ranks(p.most(scores, 2, keepdims=True), kind="max")
     powers = p.add("exp", p.add("sub", scores, most))

@@ -1,4 +1,4 @@
-"""B66: of a replicated key projection, the gradient of the weight is summed over ranks, that of the bias not."""
+"""B66: of a replicated key projection, the weight's gradient is summed over ranks, the bias's is not."""
 
 from scalify_cases import Pair, Program, replicated, sharded
 
