@@ -6,10 +6,11 @@ minus infinity, as masks hold it, stays a choice.
 
 from fractions import Fraction
 
-from scalify.layout.digits import summed
+from scalify.layout.digits import aligned
+from scalify.normalize.affine import affine, linear, written
+from scalify.normalize.flat import factors
 from scalify.normalize.lowering import Lowering
-from scalify.normalize.products import factors, multiply
-from scalify.normalize.sums import addends
+from scalify.normalize.products import multiply, product
 from scalify.normalize.terms import Access, number_of
 
 OPPOSITE = {"lt": "le", "le": "lt"}
@@ -40,7 +41,7 @@ def negated(low: Lowering, condition: Access) -> Access:
     decided = number_of(low.terms, condition)
     if decided is not None:
         return low.fraction(Fraction(0 if decided else 1), condition.index.domain)
-    if len(factors(low, condition)) > 1:
+    if len(factors(low.terms, condition)) > 1:
         return low.point("not", condition)
     operands = [low.terms.read(condition.index, operand) for operand in term.operands]
     read = [operand for operand in operands if operand is not None]
@@ -60,32 +61,24 @@ def both(low: Lowering, one: Access, other: Access) -> Access:
 
 
 def equal(low: Lowering, one: Access, other: Access) -> Access:
-    """Whether two values are equal; an index that is subtracted on one side is added on the other."""
+    """Whether two values are equal; indices that are added on one side are subtracted on the other."""
     domain = low.common(one, other)
     one, other = low.spread(one, domain), low.spread(other, domain)
-    for left, right in ((one, other), (other, one)):
-        moved = _moved(low, left, right)
-        if moved is not None:
-            return low.point("eq", *moved)
-    return low.point("eq", one, other)
+    moved = _moved(low, one, other) or _moved(low, other, one)
+    return low.point("eq", *(moved or (one, other)))
 
 
 def _moved(low: Lowering, left: Access, right: Access) -> tuple[Access, Access] | None:
-    """``x - i == j`` as ``x == i + j`` for indices ``i`` and ``j`` whose digits are apart."""
-    parts = addends(low, left)
-    if len(parts) != 2 or low.terms[right.term].op != "index":
+    """``x - i == j`` as ``x == i + j``, for indices ``i`` and ``j``."""
+    wanted = affine(low.terms, right)
+    split = linear(low.terms, ((left, 1),)) if wanted is not None else None
+    if wanted is None or split is None or len(split[0]) != 1:
         return None
-    value, taken = parts
-    inner = [factor for factor in factors(low, taken) if number_of(low.terms, factor) is None]
-    numbers = [number_of(low.terms, factor) for factor in factors(low, taken)]
-    if (
-        len(inner) != 1
-        or low.terms[inner[0].term].op != "index"
-        or [n for n in numbers if n is not None] != [-1]
-    ):
+    ((parts, number),) = split[0].items()
+    minus = [term._replace(factor=-term.factor) for term in split[1].terms]
+    expr = aligned(wanted.offset - split[1].offset, [*wanted.terms, *minus])
+    index = written(low.terms, right.index.domain, expr) if expr is not None else None
+    if index is None:
         return None
-    here, there = right.index.coordinates[1], inner[0].index.coordinates[1]
-    if {term.dim for term in here.terms} & {term.dim for term in there.terms}:
-        return None
-    expr = summed(here.offset + there.offset, [*here.terms, *there.terms])
-    return value, low.terms.index(right.index.domain, expr)
+    value = product(low, [*parts, low.fraction(number, right.index.domain)], right.index.domain)
+    return value, index

@@ -5,8 +5,9 @@ from fractions import Fraction
 from typing import cast
 
 from scalify.ir.graph import Node
-from scalify.layout.digits import ZERO, Expr, Term, summed
+from scalify.layout.digits import ZERO, Expr, Term, substituted, summed
 from scalify.layout.maps import IndexMap, along
+from scalify.normalize.affine import affine, written
 from scalify.normalize.choices import equal
 from scalify.normalize.lowering import Lower, Lowering
 from scalify.normalize.movement import ints, padded
@@ -107,7 +108,21 @@ def take(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     chosen, table = low.terms.read(picked, indices), low.terms.read(source, x)
     if chosen is None or table is None:
         return low.unknown(node, operands)
+    known = _known(low, table, chosen, last)
+    if known is not None:
+        return known
     return fold(low, "sum", multiply(low, equal(low, chosen, row), table), 1)
+
+
+def _known(low: Lowering, table: Access, chosen: Access, last: int) -> Access | None:
+    """A look-up of an index by an index: an expression in an expression. ``last`` is the rows' dimension."""
+    row, place = affine(low.terms, table), affine(low.terms, chosen)
+    if row is None or place is None:
+        return None
+    domain = table.index.domain
+    values = (*(along(dim, size) for dim, size in enumerate(domain[:last])), place)
+    expr = substituted(row, values, domain[:last])
+    return None if expr is None else written(low.terms, domain[:last], expr)
 
 
 def one_hot(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:

@@ -6,15 +6,16 @@ keep a softmax or a log-sum-exp in range are one term, and so are partial ones t
 
 from fractions import Fraction
 
+from scalify.normalize.flat import addends, factors
 from scalify.normalize.lowering import Lowering
-from scalify.normalize.products import factors, multiply, product
-from scalify.normalize.sums import add, addends
+from scalify.normalize.products import multiply, product
+from scalify.normalize.sums import add
 from scalify.normalize.terms import Access, number_of
 
 
 def exp(low: Lowering, x: Access) -> Access:
     """The exponential: a product over addends; of what a mask excludes, 0."""
-    parts = addends(low, x)
+    parts = addends(low.terms, x)
     if len(parts) > 1:
         return _product(low, [exp(low, part) for part in parts])
     term = low.terms[x.term]
@@ -40,7 +41,7 @@ def _product(low: Lowering, parts: list[Access]) -> Access:
 
 def log(low: Lowering, x: Access) -> Access:
     """The logarithm: exponential factors come out as addends."""
-    parts = factors(low, x)
+    parts = factors(low.terms, x)
     outside = [part for part in parts if low.terms[part.term].op == "exp"]
     inside = [part for part in parts if low.terms[part.term].op != "exp"]
     if not outside:

@@ -7,16 +7,15 @@ where it is added, and ``<`` of whole numbers is ``<=`` of the next.
 from fractions import Fraction
 
 from scalify.layout.digits import Expr, Term, aligned, bounds
+from scalify.normalize.affine import affine
 from scalify.normalize.lowering import Lowering
-from scalify.normalize.products import factors
-from scalify.normalize.sums import addends
-from scalify.normalize.terms import INDEX_EXTENT, Access, number_of
+from scalify.normalize.terms import INDEX_EXTENT, Access
 
 
 def compared(low: Lowering, op: str, one: Access, other: Access) -> Access | None:
     """``one op other`` for sums of indices and whole numbers (le, lt, eq, ne); None if they are not such."""
     domain = low.common(one, other)
-    left, right = _affine(low, low.spread(one, domain)), _affine(low, low.spread(other, domain))
+    left, right = affine(low.terms, low.spread(one, domain)), affine(low.terms, low.spread(other, domain))
     if left is None or right is None:
         return None
     minus = [term._replace(factor=-term.factor) for term in left.terms]
@@ -49,26 +48,3 @@ def _decided(op: str, least: int, most: int) -> int | None:
 
 def _order(expr: Expr) -> tuple[int, tuple[Term, ...]]:
     return len(expr.terms), expr.terms
-
-
-def _affine(low: Lowering, access: Access) -> Expr | None:
-    """A value as an expression over its domain, if it is a sum of indices and whole numbers."""
-    offset = 0
-    terms: list[Term] = []
-    for addend in addends(low, access):
-        number = Fraction(1)
-        index: Expr | None = None
-        for factor in factors(low, addend):
-            value = number_of(low.terms, factor)
-            if value is not None:
-                number *= value
-            elif low.terms[factor.term].op == "index" and index is None:
-                index = factor.index.coordinates[1]
-            else:
-                return None
-        if number.denominator != 1:
-            return None
-        scale = int(number)
-        offset += scale * (index.offset if index is not None else 1)
-        terms.extend(t._replace(factor=t.factor * scale) for t in (index.terms if index is not None else ()))
-    return aligned(offset, [term for term in terms if term.factor])

@@ -9,16 +9,16 @@ Where ``inside`` is 1, that is the sum over v of (index - first == v) * value[v]
 the part equals ``index - first``, and that sum is 0 too: so ``inside`` may be left out, in both places.
 """
 
-from collections.abc import Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Sequence
 
-from scalify.layout.digits import Expr, Term, aligned
+from scalify.layout.digits import aligned
 from scalify.layout.maps import IndexMap, Shape, along
+from scalify.normalize.affine import Linear, linear
 from scalify.normalize.choices import equal
+from scalify.normalize.flat import factors
 from scalify.normalize.lowering import Lowering
-from scalify.normalize.products import factors, multiply, product
-from scalify.normalize.sums import addends
-from scalify.normalize.terms import Access, number_of
+from scalify.normalize.products import multiply, product
+from scalify.normalize.terms import Access
 
 COMPARISONS = {"le": 0, "lt": 1}
 """By how much the right side exceeds the left at least."""
@@ -26,7 +26,7 @@ COMPARISONS = {"le": 0, "lt": 1}
 
 def settled(low: Lowering, x: Access) -> Access:
     """The same product, with conditions left out that a look-up among its factors implies."""
-    parts = factors(low, x)
+    parts = factors(low.terms, x)
     for place, part in enumerate(parts):
         term = low.terms[part.term]
         if term.op == "sum" and term.reduced == 1:
@@ -47,7 +47,7 @@ def _settled(low: Lowering, part: Access, rest: Sequence[Access]) -> Access | No
     inside = low.terms.read(opened, operand)
     if inside is None:
         return None
-    inner = factors(low, inside)
+    inner = factors(low.terms, inside)
     beside = [_wider(low, factor, domain) for factor in rest]
     for hit in inner:
         plain = _without_conditions(low, hit, beside, dim, rows)
@@ -88,7 +88,7 @@ def _without_conditions(
             continue
         if row.index.coordinates[1] != along(dim, rows):
             continue
-        parts = factors(low, position)
+        parts = factors(low.terms, position)
         conditions = [part for part in parts if low.terms[part.term].op in COMPARISONS]
         if all(condition in beside for condition in conditions):
             value = [part for part in parts if part not in conditions]
@@ -104,42 +104,11 @@ def _is_implied(low: Lowering, condition: Access, position: Access, rows: int) -
     left, right = (low.terms.read(condition.index, operand) for operand in term.operands)
     if left is None or right is None:
         return False
-    gap = _linear(low, ((right, 1), (left, -1)))
-    above = _difference(gap, _linear(low, ((position, 1),)))
-    below = _difference(gap, _linear(low, ((position, -1),)))
+    gap = linear(low.terms, ((right, 1), (left, -1)))
+    above = _difference(gap, linear(low.terms, ((position, 1),)))
+    below = _difference(gap, linear(low.terms, ((position, -1),)))
     least = COMPARISONS[term.op]
     return (above is not None and above >= least) or (below is not None and below - (rows - 1) >= least)
-
-
-Linear = tuple[Mapping[Access, Fraction], Expr]
-
-
-def _linear(low: Lowering, parts: Sequence[tuple[Access, int]]) -> Linear | None:
-    """A sum by its addends, those that are indices in one expression."""
-    others: dict[Access, Fraction] = {}
-    offset = 0
-    terms: list[Term] = []
-    for access, sign in parts:
-        for addend in addends(low, access):
-            number = Fraction(sign)
-            rest: list[Access] = []
-            for factor in factors(low, addend):
-                value = number_of(low.terms, factor)
-                number = number * value if value is not None else number
-                rest += [factor] if value is None else []
-            if number.denominator != 1:
-                return None
-            if not rest:
-                offset += int(number)
-            elif len(rest) == 1 and low.terms[rest[0].term].op == "index":
-                expr = rest[0].index.coordinates[1]
-                offset += int(number) * expr.offset
-                terms.extend(t._replace(factor=t.factor * int(number)) for t in expr.terms)
-            else:
-                key = product(low, rest, access.index.domain)
-                others[key] = others.get(key, Fraction(0)) + number
-    expr = aligned(offset, terms)
-    return None if expr is None else ({key: value for key, value in others.items() if value}, expr)
 
 
 def _difference(one: Linear | None, other: Linear | None) -> int | None:

@@ -6,11 +6,12 @@ from typing import cast
 from scalify.ir.graph import Node
 from scalify.ir.mesh import RankInt
 from scalify.layout.digits import ZERO, Expr, summed
-from scalify.layout.maps import along, broadcast, reshaped, reverse, sliced, transposed
+from scalify.layout.maps import IndexMap, along, broadcast, reshaped, reverse, sliced, transposed
+from scalify.normalize.affine import affine, written
 from scalify.normalize.choices import where
 from scalify.normalize.lowering import Lower, Lowering
 from scalify.normalize.terms import Access
-from scalify.normalize.windows import neighbours
+from scalify.normalize.windows import neighbours, next_to
 
 RankInts = tuple[int | RankInt, ...]
 
@@ -82,12 +83,24 @@ def concatenated(low: Lowering, axis: int, pieces: Sequence[Access]) -> Access:
     """Pieces along ``axis``; neighbouring windows of one thing are one piece."""
     joined: list[Access] = []
     for piece in pieces:
-        both = neighbours(low.terms, joined[-1], piece, axis) if joined else None
+        both = _one_piece(low, joined[-1], piece, axis) if joined else None
         if both is not None:
             joined[-1] = both
         else:
             joined.append(piece)
     return joined[0] if len(joined) == 1 else low.terms.concatenation(axis, joined)
+
+
+def _one_piece(low: Lowering, first: Access, second: Access, axis: int) -> Access | None:
+    """Two pieces as one: windows of one thing, or indices in even steps."""
+    both = neighbours(low.terms, first, second, axis)
+    one, other = affine(low.terms, first), affine(low.terms, second)
+    if both is not None or one is None or other is None:
+        return both
+    domains = first.index.domain, second.index.domain
+    maps = [IndexMap(domain, (1,), (expr,)) for domain, expr in zip(domains, (one, other), strict=True)]
+    steps = next_to(maps[0], maps[1], axis)
+    return None if steps is None else written(low.terms, steps.domain, steps.coordinates[0])
 
 
 def pad(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:

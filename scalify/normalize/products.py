@@ -9,23 +9,22 @@ the reals where nothing divides by zero.
 from collections.abc import Sequence
 from fractions import Fraction
 
-from scalify.layout.digits import bounds, scaled
+from scalify.layout.digits import scaled
 from scalify.layout.maps import Shape
+from scalify.normalize.affine import affine, written
+from scalify.normalize.flat import MOST_PARTS, factors
 from scalify.normalize.lowering import Lowering
-from scalify.normalize.terms import INDEX_EXTENT, Access, number_of
-
-MOST_FACTORS = 12
-"""Longer products are left as they are written."""
+from scalify.normalize.terms import Access, number_of
 
 
 def multiply(low: Lowering, one: Access, other: Access) -> Access:
     """A product of two operands, broadcast together."""
     domain = low.common(one, other)
     one, other = low.spread(one, domain), low.spread(other, domain)
-    multiple = _index_multiple(low, one, other) or _index_multiple(low, other, one)
+    multiple = _multiple(low, one, other) or _multiple(low, other, one)
     if multiple is not None:
         return multiple
-    first, second = factors(low, one), factors(low, other)
+    first, second = factors(low.terms, one), factors(low.terms, other)
     if not _needs_rewriting(low, first, second):
         return low.point("mul", one, other)
     return product(low, [*first, *second], domain)
@@ -62,22 +61,6 @@ def product(low: Lowering, parts: Sequence[Access], domain: Shape) -> Access:
     return result if number == 1 else low.point("mul", result, low.fraction(number, domain))
 
 
-def factors(low: Lowering, access: Access) -> list[Access]:
-    """The factors of a product, each read over the product's domain; anything else is its own factor."""
-    found: list[Access] = []
-    pending = [access]
-    while pending:
-        part = pending.pop()
-        term = low.terms[part.term]
-        inner = [low.terms.read(part.index, operand) for operand in term.operands] if term.op == "mul" else []
-        read = [operand for operand in inner if operand is not None]
-        if read and len(read) == len(inner) and len(found) + len(pending) < MOST_FACTORS:
-            pending.extend(reversed(read))
-        else:
-            found.append(part)
-    return found
-
-
 def inverse(low: Lowering, access: Access) -> Access | None:
     """What cancels a factor: the argument of a reciprocal, ``exp(-x)`` of ``exp(x)``; None if not known."""
     term = low.terms[access.term]
@@ -96,7 +79,7 @@ def negate(low: Lowering, x: Access) -> Access:
 
 def reciprocal(low: Lowering, x: Access) -> Access:
     """One over ``x``, factor by factor."""
-    parts = factors(low, x)
+    parts = factors(low.terms, x)
     if len(parts) > 1:
         return product(low, [reciprocal(low, part) for part in parts], x.index.domain)
     value = number_of(low.terms, x)
@@ -119,7 +102,7 @@ def power(low: Lowering, x: Access, exponent: Access) -> Access:
         return reciprocal(low, power(low, x, low.fraction(-value, exponent.index.domain)))
     if value == Fraction(1, 2):
         return low.point("sqrt", x)
-    if value.denominator != 1 or not 1 <= value <= MOST_FACTORS:
+    if value.denominator != 1 or not 1 <= value <= MOST_PARTS:
         return low.point("pow", x, exponent)
     result = x
     for _ in range(int(value) - 1):
@@ -127,11 +110,10 @@ def power(low: Lowering, x: Access, exponent: Access) -> Access:
     return result
 
 
-def _index_multiple(low: Lowering, one: Access, other: Access) -> Access | None:
-    """A whole multiple of an index is an index."""
+def _multiple(low: Lowering, one: Access, other: Access) -> Access | None:
+    """A whole multiple of an index."""
     factor = number_of(low.terms, other)
-    is_index = low.terms[one.term].op == "index"
-    if not is_index or factor is None or factor.denominator != 1 or factor < 1:
+    if factor is None or factor.denominator != 1:
         return None
-    expr = scaled(one.index.coordinates[1], int(factor))
-    return low.terms.index(one.index.domain, expr) if bounds(expr)[1] < INDEX_EXTENT else None
+    expr = affine(low.terms, one)
+    return None if expr is None else written(low.terms, one.index.domain, scaled(expr, int(factor)))

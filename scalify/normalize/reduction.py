@@ -9,9 +9,10 @@ from scalify.ir.graph import Node
 from scalify.layout.digits import ZERO
 from scalify.layout.maps import IndexMap, Shape, along, transposed
 from scalify.normalize.choices import where
+from scalify.normalize.flat import factors
 from scalify.normalize.lowering import Lower, Lowering, canonical
 from scalify.normalize.movement import ints
-from scalify.normalize.products import factors, multiply, product
+from scalify.normalize.products import multiply, product
 from scalify.normalize.terms import Access
 
 OF_NOTHING = {"sum": 0.0, "prod": 1.0, "max": -inf, "min": inf}
@@ -43,7 +44,7 @@ def fold(low: Lowering, kind: str, x: Access, count: int) -> Access:
 def _folded(low: Lowering, kind: str, x: Access, count: int) -> Access:
     """Fold dimensions that matter; factors of a sum that do not depend on them stay outside."""
     kept = len(x.index.domain) - count
-    parts = factors(low, x) if kind == "sum" else [x]
+    parts = factors(low.terms, x) if kind == "sum" else [x]
     outer = [part for part in parts if all(dim < kept for dim in part.index.reads())]
     if not outer or not all(x.index.domain[kept:]):
         return low.terms.fold(kind, (x,), count)

@@ -2,21 +2,21 @@
 
 from fractions import Fraction
 
-from scalify.layout.digits import Expr, bounds, summed
+from scalify.layout.digits import aligned
 from scalify.layout.maps import Shape
+from scalify.normalize.affine import affine, written
+from scalify.normalize.flat import addends, factors
 from scalify.normalize.lowering import Lowering
-from scalify.normalize.products import factors, multiply, negate, product
-from scalify.normalize.terms import INDEX_EXTENT, Access, number_of
+from scalify.normalize.products import multiply, negate, product
+from scalify.normalize.terms import Access, number_of
 from scalify.normalize.windows import neighbours
-
-MOST_ADDENDS = 12
 
 
 def add(low: Lowering, one: Access, other: Access) -> Access:
     """A sum of two operands, broadcast together."""
     domain = low.common(one, other)
     one, other = low.spread(one, domain), low.spread(other, domain)
-    for attempt in (_number_sum, _masked_sum, _index_sum, _windows):
+    for attempt in (_number_sum, _masked_sum, _affine_sum, _windows):
         result = attempt(low, one, other)
         if result is not None:
             return result
@@ -28,30 +28,14 @@ def subtract(low: Lowering, one: Access, other: Access) -> Access:
     return add(low, one, negate(low, other))
 
 
-def addends(low: Lowering, access: Access) -> list[Access]:
-    """The addends of a sum, each read over the sum's domain."""
-    found: list[Access] = []
-    pending = [access]
-    while pending:
-        part = pending.pop()
-        term = low.terms[part.term]
-        inner = [low.terms.read(part.index, operand) for operand in term.operands] if term.op == "add" else []
-        read = [operand for operand in inner if operand is not None]
-        if read and len(read) == len(inner) and len(found) + len(pending) < MOST_ADDENDS:
-            pending.extend(reversed(read))
-        else:
-            found.append(part)
-    return found
-
-
 def _collected(low: Lowering, one: Access, other: Access, domain: Shape) -> Access | None:
     """The sum with equal addends taken together; None where there are none and all stays as written."""
     collected: dict[Access, Fraction] = {}
-    parts = [*addends(low, one), *addends(low, other)]
+    parts = [*addends(low.terms, one), *addends(low.terms, other)]
     for part in parts:
-        rest = [factor for factor in factors(low, part) if number_of(low.terms, factor) is None]
+        rest = [factor for factor in factors(low.terms, part) if number_of(low.terms, factor) is None]
         number = Fraction(1)
-        for factor in factors(low, part):
+        for factor in factors(low.terms, part):
             value = number_of(low.terms, factor)
             number *= 1 if value is None else value
         key = product(low, rest, domain)
@@ -88,26 +72,13 @@ def _masked_sum(low: Lowering, one: Access, other: Access) -> Access | None:
     return None
 
 
-def _index_sum(low: Lowering, one: Access, other: Access) -> Access | None:
-    """A sum of indices is an index, where their digits agree and it is not negative."""
-    left, right = _index(low, one), _index(low, other)
+def _affine_sum(low: Lowering, one: Access, other: Access) -> Access | None:
+    """A sum of indices and whole numbers is an expression."""
+    left, right = affine(low.terms, one), affine(low.terms, other)
     if left is None or right is None:
         return None
-    known = {(term.dim, term.stride, term.size) for term in left.terms}
-    dims = {dim for dim, _, _ in known}
-    if any(t.dim in dims and (t.dim, t.stride, t.size) not in known for t in right.terms):
-        return None
-    expr = summed(left.offset + right.offset, [*left.terms, *right.terms])
-    low_end, high_end = bounds(expr)
-    return low.terms.index(one.index.domain, expr) if low_end >= 0 and high_end < INDEX_EXTENT else None
-
-
-def _index(low: Lowering, access: Access) -> Expr | None:
-    """An index, or a whole number."""
-    if low.terms[access.term].op == "index":
-        return access.index.coordinates[1]
-    value = number_of(low.terms, access)
-    return None if value is None or value.denominator != 1 else Expr(int(value), ())
+    expr = aligned(left.offset + right.offset, [*left.terms, *right.terms])
+    return None if expr is None else written(low.terms, one.index.domain, expr)
 
 
 def _windows(low: Lowering, one: Access, other: Access) -> Access | None:

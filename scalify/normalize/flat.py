@@ -1,0 +1,31 @@
+"""Flat sums and products: what nested ones add up or multiply, each part read over the whole's domain."""
+
+from scalify.normalize.terms import Access, Terms
+
+MOST_PARTS = 12
+"""Longer sums and products are left as they are nested."""
+
+
+def addends(terms: Terms, access: Access) -> list[Access]:
+    """The addends of a sum; anything else is its own addend."""
+    return _flat(terms, access, "add")
+
+
+def factors(terms: Terms, access: Access) -> list[Access]:
+    """The factors of a product; anything else is its own factor."""
+    return _flat(terms, access, "mul")
+
+
+def _flat(terms: Terms, access: Access, op: str) -> list[Access]:
+    found: list[Access] = []
+    pending = [access]
+    while pending:
+        part = pending.pop()
+        term = terms[part.term]
+        inner = [terms.read(part.index, operand) for operand in term.operands] if term.op == op else []
+        read = [operand for operand in inner if operand is not None]
+        if read and len(read) == len(inner) and len(found) + len(pending) < MOST_PARTS:
+            pending.extend(reversed(read))
+        else:
+            found.append(part)
+    return found
