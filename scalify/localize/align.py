@@ -53,6 +53,7 @@ def align(
 ) -> Alignment:
     """Align the nodes of both sides, in the order in which they run; ``entering`` is known already."""
     state = _State(baseline, candidate, entering)
+    state.by_operands(_exact)
     state.in_sequence(_exact)
     sure = set(state.found)
     state.by_operands()
@@ -61,7 +62,7 @@ def align(
     state.in_sequence(_scoped)
     state.by_sources()
     state.by_operands()
-    state.by_operands(any_op=True)
+    state.by_operands(_any_computation)
     state.in_sequence(_by_op)
     state.leaves_by_users()
     own = frozenset(state.found)
@@ -88,6 +89,11 @@ def _scoped(node: Node) -> Hashable:
 
 def _by_op(node: Node) -> Hashable:
     return None if node.op in LEAVES else node.op
+
+
+def _any_computation(node: Node) -> Hashable:
+    """What was edited may be the op itself."""
+    return node.op if node.op in MOVEMENTS | LEAVES or is_collective(node) else "any"
 
 
 class _State:
@@ -129,23 +135,19 @@ class _State:
             for one, other in itertools.pairwise(steady)
         ]
 
-    def by_operands(self, *, any_op: bool = False) -> None:
-        """Align nodes of one op whose operands are counterparts; collectives stand for their operand.
-
-        With ``any_op``, computations of any op: what was edited may be the op itself.
-        """
+    def by_operands(self, key: Key = _by_op) -> None:
+        """Align nodes of one key whose operands are counterparts; collectives stand for their operand."""
         free: dict[Hashable, list[NodeId]] = defaultdict(list)
         for node in self.baseline:
             if node.id not in self.taken and node.operands:
-                key = _op(node, any_op=any_op), _bag(map(self._given_operand, node.operands))
-                free[key].append(node.id)
+                free[key(node), _bag(map(self._given_operand, node.operands))].append(node.id)
         through: dict[NodeId, NodeId] = dict(self.found)
         for node in self.candidate:
             if node.id in self.found:
                 continue
             operands = [self._operand(operand, through) for operand in node.operands]
             known = operands and None not in operands
-            options = free.get((_op(node, any_op=any_op), _bag(operands))) if known else None
+            options = free.get((key(node), _bag(operands))) if known else None
             if options:
                 through[node.id] = options.pop(0)
                 self.pair(node.id, through[node.id])
@@ -198,10 +200,6 @@ class _State:
             if node.id not in all_found and inherits and node.operands[0] in all_found:
                 all_found[node.id] = all_found[node.operands[0]]
         return all_found
-
-
-def _op(node: Node, *, any_op: bool) -> str:
-    return "any" if any_op and node.op not in MOVEMENTS and not is_collective(node) else node.op
 
 
 def _leaf(node: Node) -> Hashable:

@@ -34,8 +34,8 @@ class Why(Enum):
 class Scene:
     """All that is known around a region that was not proved.
 
-    ``inside`` are the candidate's nodes that it computes, in the order of the program; ``nodes`` and ``given``
-    are all of both programs, by id.
+    ``inside`` are the candidate's nodes that it computes, in the order of the program; ``nodes`` and
+    ``given`` are all of both programs, by id.
     """
 
     region: Region

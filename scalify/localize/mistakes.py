@@ -139,13 +139,26 @@ def different_constant(scene: Scene, finding: Finding) -> str | None:
     if given is None or node.op != given.op:
         return None
     if node.op == "constant":
-        return f"different constant: {constant_text(node)} where the baseline has {constant_text(given)}"
+        return f"different constant: {_other_value(node, given)}"
     differing = differences(node, given)
     for name in ("eps", "scale", "slope"):
         if name in differing:
             own, other = differing[name]
             return f"different constant: {name} {attr_text(own)} where the baseline has {attr_text(other)}"
     return None
+
+
+def _other_value(node: Node, given: Node) -> str:
+    own, other = node.attrs.get("data"), given.attrs.get("data")
+    if isinstance(own, tuple) and isinstance(other, tuple) and len(own) == len(other) > 1:
+        apart = [place for place, pair in enumerate(zip(own, other, strict=True)) if pair[0] != pair[1]]
+        if apart:
+            first = apart[0]
+            return (
+                f"element {first} is {attr_text(own[first])} where the baseline has {attr_text(other[first])}"
+                f" ({len(apart)} of {len(own)} elements differ)"
+            )
+    return f"{constant_text(node)} where the baseline has {constant_text(given)}"
 
 
 def wrong_operator(scene: Scene, finding: Finding) -> str | None:
@@ -175,12 +188,25 @@ def moved_window(scene: Scene, finding: Finding) -> str | None:
     for dim, (start, wanted) in enumerate(zip(own, other, strict=True)):
         count = blocks.get(dim, 1)
         if _times(start, count) != wanted or _times(limits[0][dim], count) != limits[1][dim]:
-            per_rank = f" (1/{count} of it on each of {count} ranks)" if count > 1 else ""
             return (
                 f"moved window: dimension {dim} is read from {_shown(start)} to {_shown(limits[0][dim])}, "
-                f"the baseline reads from {_shown(wanted)} to {_shown(limits[1][dim])}{per_rank}"
+                f"the baseline reads from {_shown(wanted)} to {_shown(limits[1][dim])}"
+                f"{_on_each(wanted, limits[1][dim], count)}"
             )
     return None
+
+
+def _on_each(start: object, limit: object, count: int) -> str:
+    """What a window is on one rank, of a dimension (or of each of its parts) in ``count`` blocks."""
+    if (
+        count == 1
+        or not isinstance(start, int)
+        or not isinstance(limit, int)
+        or start % count
+        or limit % count
+    ):
+        return ""
+    return f": {start // count} to {limit // count} on each rank, of {count} blocks"
 
 
 def _times(value: object, count: int) -> object:

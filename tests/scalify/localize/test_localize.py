@@ -331,7 +331,7 @@ CATALOGUE = {
     "wrong shard of a weight": Mistake(
         baseline=mlp, candidate=rows_of_a_column_shard, mesh={"tp": 4},
         inputs={**SHARDED_MLP, "up": fused(1, 8, 8)}, outputs=SAME,
-        words=("wrong shard dimension", "letter i of ti,io->to", "operand 0 holds 1 of 4 blocks of each part"),
+        words=("wrong shard dimension", "letter i of ti,io->to", "0 holds 1 of 4 blocks of each part"),
     ),
     "gathered along another dimension": Mistake(
         baseline=gathered, candidate=gathered_along_the_rows, mesh=TP,
