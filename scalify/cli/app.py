@@ -14,13 +14,14 @@ app = typer.Typer(
     name="scalify",
     cls=ReportsUserErrors,
     no_args_is_help=True,
+    add_help_option=False,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit status: 0 proved, 2 you can fix it, 3 refuted, 4 unknown.",
 )
-app.command(epilog=verify.EPILOG)(verify.verify)
+app.command(cls=verify.VerifyCommand, epilog=verify.EPILOG)(verify.verify)
 app.command(epilog=capture.EPILOG)(capture.capture)
 app.command()(show.show)
 app.command()(explain.explain)
@@ -32,14 +33,25 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _print_help(context: typer.Context, wanted: bool) -> None:
+    if wanted:
+        typer.echo(context.get_help())
+        raise typer.Exit
+
+
 @app.callback()
 def scalify(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
+    # Ours, with a default: typer's own help option is read in the way that `cli.direct` avoids.
+    help_: Annotated[
+        bool,
+        typer.Option("--help", "-h", callback=_print_help, is_eager=True, help="Show this message and exit."),
+    ] = False,
 ) -> None:
     """Whether two programs of an ML system compute the same, on however many ranks they run."""
-    del version
+    del version, help_
 
 
 def run() -> None:

@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 SMALLEST_MEMORY_BYTES = 256_000_000  # what the prover needs before it has read anything, and some more
+SHORTEST_S = 0.1
+LONGEST_S = 1e8
 _UNITS = {"kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 
 
@@ -35,6 +37,17 @@ def memory_size(text: str) -> int:
     if size_bytes < SMALLEST_MEMORY_BYTES:
         raise typer.BadParameter(f"{text} is less than the prover itself needs: 256MB at least")
     return size_bytes
+
+
+def seconds(text: str) -> float:
+    """A time to wait."""
+    try:
+        duration_s = float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a number") from None
+    if not SHORTEST_S <= duration_s <= LONGEST_S:
+        raise typer.BadParameter(f"{text} is not between {SHORTEST_S} and {LONGEST_S:g} seconds")
+    return duration_s
 
 
 def mesh_axes(text: str) -> tuple[tuple[str, int], ...]:

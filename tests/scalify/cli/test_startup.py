@@ -62,6 +62,12 @@ def test_the_parent_of_a_proof_needs_neither_numpy_nor_the_prover():
     assert not {name for name in modules if name.startswith("scalify.ir.ops")}
 
 
+def test_a_proof_does_without_the_libraries_that_a_command_line_can_do_without():
+    modules = imported(run_and_leave("verify", "missing.scg", "missing.scg"))
+    assert "scalify.worker.client" in modules
+    assert not {"pydantic", "rich"} & modules
+
+
 def test_the_package_imports_nothing_before_it_is_used():
     assert {name for name in imported("import scalify") if name.startswith("scalify.")} == set()
 
