@@ -128,6 +128,13 @@ def digit(expr: Expr, stride: int, size: int) -> Expr | None:
 
 def substituted(expr: Expr, values: tuple[Expr, ...], domain: tuple[int, ...]) -> Expr | None:
     """The expression with each dimension ``d`` replaced by ``values[d]``, expressions over ``domain``."""
+    if not expr.terms:
+        return expr
+    if len(expr.terms) == 1:
+        ((dim, stride, size, factor),) = expr.terms
+        renamed = _whole_dimension(values[dim], domain)
+        if renamed is not None and stride * size <= domain[renamed]:
+            return Expr(expr.offset, (Term(renamed, stride, size, factor),))
     offset = expr.offset
     terms: list[Term] = []
     for dim, stride, size, factor in expr.terms:

@@ -33,23 +33,20 @@ def _counterpart(arity: int) -> str:
     other = " ".join(f"p{i} u{i}" for i in places)
     views = " ".join(f"(view x{i} u{i} l{i})" for i in places)
     names = " ".join(f"(= ix{i} (name x{i})) (= iu{i} (name u{i}))" for i in places)
-    asked = " ".join(f"(py-from-string a{i}) (py-from-string l{i}) (py-from-string p{i})" for i in places)
-    noted = " ".join(
-        f"(py-from-string a{i}) (py-from-int ix{i}) (py-from-string l{i})"
-        f" (py-from-string p{i}) (py-from-int iu{i})"
-        for i in places
+    head = 'op "|" (to-string k) "|" (to-string k2)'
+    asked = "".join(f' "|" a{i} "|" l{i} "|" p{i}' for i in places)
+    noted = "".join(
+        f' "|" a{i} "|" (to-string ix{i}) "|" l{i} "|" p{i} "|" (to-string iu{i})' for i in places
     )
     return f"""
 (rule ((cand c) (= c (Op{arity} op k {own})) {views}
        (base d) (= d (Op{arity} op k2 {other}))
-       (= v (py-to-string
-              (py-call (do-counterpart) (py-from-string op) (py-from-int k) (py-from-int k2) {asked})))
+       (= v (py-to-string (py-call (do-counterpart) (py-from-string (+ {head}{asked})))))
        (!= v "")
        (= note (do-note)) (= ic (name c)) (= id (name d)) {names})
       ((view c d v)
-       (let noted (py-call note (py-from-string "counterpart")
-          (py-from-int ic) (py-from-int id) (py-from-string v)
-          (py-from-string op) (py-from-int k) (py-from-int k2) {noted})))
+       (let noted (py-call note (py-from-string
+          (+ "counterpart|" (to-string ic) "|" (to-string id) "|" v "|" {head}{noted})))))
       :ruleset views :name "counterpart{arity}")"""
 
 

@@ -78,7 +78,7 @@ class _Session:
     reach: Reach
     is_done: bool = False
     derivations: list[Derivation] = field(default_factory=list)
-    answers: dict[tuple[object, ...], str] = field(default_factory=dict)
+    answers: dict[tuple[str, str], str] = field(default_factory=dict)
 
 
 _session: list[_Session] = []
@@ -143,87 +143,105 @@ def _run(graph: "EGraph", session: _Session, budget: Budget) -> StopReason:
             return StopReason.TIME
 
 
-def _memo(key: tuple[object, ...], compute: Callable[[_Session], View | None]) -> str:
+def _memo(rule: str, text: str, compute: Callable[[_Session, Sequence[str]], View | None]) -> str:
+    """The name of the view that a rule concludes; the engine asks again for what it has forgotten."""
     session = _session[-1]
-    answer = session.answers.get(key)
+    answer = session.answers.get((rule, text))
     if answer is None:
-        answer = session.names.of_view(compute(session))
-        session.answers[key] = answer
+        answer = session.names.of_view(compute(session, text.split("|")))
+        session.answers[rule, text] = answer
     return answer
-
-
-def _counterpart(op: str, reduced: int, given_reduced: int, *cells: str) -> str:
-    def compute(session: _Session) -> View | None:
-        maps, views = session.names.maps, session.names.views
-        readings = [Reading(maps[a], views[v]) for a, v in zip(cells[::3], cells[1::3], strict=True)]
-        given = [maps[name] for name in cells[2::3]]
-        return counterpart(session.names.ops[op], readings, reduced, given, given_reduced)
-
-    return _memo(("counterpart", op, reduced, given_reduced, *cells), compute)
 
 
 def _reading(session: _Session, access: str, view: str) -> Reading:
     return Reading(session.names.maps[access], session.names.views[view])
 
 
-def _over_ranks(op: str, access: str, view: str) -> str:
-    def compute(session: _Session) -> View | None:
-        found = combination(session.names.ops[op])
-        if found is None:
-            raise AssertionError(f"{op} combines nothing")
-        return over_ranks(*found, _reading(session, access, view))
-
-    return _memo(("over-ranks", op, access, view), compute)
+# The engine keeps these functions by name, so each is one of the module. It hands over one text: handing
+# over each argument as an object of its own costs more than most rules.
 
 
-def _owned(owners: str, access: str, view: str) -> str:
-    def compute(session: _Session) -> View | None:
-        digits = literal_eval(session.names.ops[owners].removeprefix("owners:"))
-        return owned(digits, _reading(session, access, view))
-
-    return _memo(("owned", owners, access, view), compute)
+def _counterpart(text: str) -> str:
+    return _memo("counterpart", text, _counterpart_view)
 
 
-def _scaled(access: str, view: str, factor: str) -> str:
+def _counterpart_view(session: _Session, cells: Sequence[str]) -> View | None:
+    op, reduced, given_reduced, *rest = cells
+    readings = [_reading(session, a, v) for a, v in zip(rest[::3], rest[1::3], strict=True)]
+    given = [session.names.maps[name] for name in rest[2::3]]
+    return counterpart(session.names.ops[op], readings, int(reduced), given, int(given_reduced))
+
+
+def _over_ranks(text: str) -> str:
+    return _memo("over-ranks", text, _over_ranks_view)
+
+
+def _over_ranks_view(session: _Session, cells: Sequence[str]) -> View | None:
+    op, access, view = cells
+    found = combination(session.names.ops[op])
+    if found is None:
+        raise AssertionError(f"{op} combines nothing")
+    return over_ranks(*found, _reading(session, access, view))
+
+
+def _owned(text: str) -> str:
+    return _memo("owned", text, _owned_view)
+
+
+def _owned_view(session: _Session, cells: Sequence[str]) -> View | None:
+    owners, access, view = cells
+    digits = literal_eval(session.names.ops[owners].removeprefix("owners:"))
+    return owned(digits, _reading(session, access, view))
+
+
+def _scaled(text: str) -> str:
+    return _memo("scaled", text, lambda s, cells: scaled(_reading(s, *cells[:2]), Fraction(cells[2])))
+
+
+def _unscaled(text: str) -> str:
     return _memo(
-        ("scaled", access, view, factor), lambda s: scaled(_reading(s, access, view), Fraction(factor))
+        "unscaled",
+        text,
+        lambda s, cells: unscaled(s.names.views[cells[0]], s.names.maps[cells[1]], Fraction(cells[2])),
     )
 
 
-def _unscaled(view: str, given: str, factor: str) -> str:
-    return _memo(
-        ("unscaled", view, given, factor),
-        lambda s: unscaled(s.names.views[view], s.names.maps[given], Fraction(factor)),
+def _piece(text: str) -> str:
+    return _memo("piece", text, _piece_view)
+
+
+def _piece_view(session: _Session, cells: Sequence[str]) -> View | None:
+    term, axis, start, access, view = cells
+    space = session.terms[TermId(int(term))].space
+    return piece(_reading(session, access, view), space, int(axis), int(start))
+
+
+def _assembled(text: str) -> str:
+    return _memo("assembled", text, _assembled_view)
+
+
+def _assembled_view(session: _Session, cells: Sequence[str]) -> View | None:
+    term, axis, start, view, given = cells
+    space = session.terms[TermId(int(term))].space
+    return assembled(session.names.views[view], session.names.maps[given], space, int(axis), int(start))
+
+
+def _united(text: str) -> str:
+    return _memo("united", text, lambda s, cells: united(s.names.views[cells[0]], s.names.views[cells[1]]))
+
+
+def _note(text: str) -> None:
+    rule, candidate, baseline, view, *premises = text.split("|")
+    told = tuple(int(cell) if cell.isdigit() else cell for cell in premises)
+    _session[-1].derivations.append(
+        Derivation(rule, TermId(int(candidate)), TermId(int(baseline)), view, told)
     )
 
 
-def _piece(term: int, axis: int, start: int, access: str, view: str) -> str:
-    return _memo(
-        ("piece", term, axis, start, access, view),
-        lambda s: piece(_reading(s, access, view), s.terms[TermId(term)].space, axis, start),
-    )
-
-
-def _assembled(term: int, axis: int, start: int, view: str, given: str) -> str:
-    return _memo(
-        ("assembled", term, axis, start, view, given),
-        lambda s: assembled(
-            s.names.views[view], s.names.maps[given], s.terms[TermId(term)].space, axis, start
-        ),
-    )
-
-
-def _united(first: str, second: str) -> str:
-    return _memo(("united", first, second), lambda s: united(s.names.views[first], s.names.views[second]))
-
-
-def _note(rule: str, candidate: int, baseline: int, view: str, *premises: object) -> None:
-    _session[-1].derivations.append(Derivation(rule, TermId(candidate), TermId(baseline), view, premises))
-
-
-def _reach(goal: int, view: str) -> None:
+def _reach(text: str) -> None:
+    goal, view = text.split("|")
     session = _session[-1]
-    session.is_done = session.reach(goal, session.names.views[view]) or session.is_done
+    session.is_done = session.reach(int(goal), session.names.views[view]) or session.is_done
 
 
 CALLBACKS = {
