@@ -12,15 +12,16 @@ prover then joins regions); it cannot make one.
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from scalify.ir.graph import Graph, Node, NodeId
 
-LEAVES = frozenset({"input", "constant", "iota", "rank"})
-"""What every region makes for itself: nothing of it crosses a cut, except inputs by name."""
+MADE_OF_NOTHING = frozenset({"constant", "iota", "rank"})
+KEPT_APART = frozenset({"input", "random", "opaque"})
 
-CONTRACTIONS = frozenset({"einsum", "conv", "take", "attention"})
+CONTRACTIONS = {"einsum": 1, "conv": 1, "take": 1, "attention": 2}
+"""Operations by which programs are compared, and how many a composite stands for."""
 
 REACH = 12
 """How far around a cut nothing may be quieter, in nodes: shorter segments are not worth an engine."""
@@ -57,21 +58,33 @@ def partition(baseline: Graph, candidate: Graph) -> tuple[tuple[Segment, ...], t
 def _by_contractions(
     own: Sequence[Node], own_places: Sequence[int], other: Sequence[Node], other_places: Sequence[int]
 ) -> list[tuple[int, int]]:
-    """Places after equally many contractions: a clock that distribution does not change."""
-    clocks = [
-        {sum(node.op in CONTRACTIONS for node in order[: place + 1]): place for place in reversed(places)}
-        for order, places in ((own, own_places), (other, other_places))
-    ]
-    return [(clocks[0][ticks], clocks[1][ticks]) for ticks in sorted(clocks[0]) if ticks in clocks[1]]
+    """Places with equally many contractions before them, or after them: a clock that neither distribution
+    nor what only one program prepares at its start (or adds at its end) changes."""
+    found: list[list[tuple[int, int]]] = []
+    for is_late in (True, False):
+        clocks = [
+            {_ticks(order, place, is_late=is_late): place for place in reversed(places)}
+            for order, places in ((own, own_places), (other, other_places))
+        ]
+        pairs = [(place, clocks[1][ticks]) for ticks, place in clocks[0].items() if ticks in clocks[1]]
+        found.append(sorted(pairs))
+    return max(found, key=len)
+
+
+def _ticks(order: Sequence[Node], place: int, *, is_late: bool) -> int:
+    nodes = order[place + 1 :] if is_late else order[: place + 1]
+    return sum(CONTRACTIONS.get(node.op, 0) for node in nodes)
 
 
 def computed(graph: Graph) -> tuple[Node, ...]:
-    """What outputs need, leaves left out, each node as late as the nodes before it allow.
+    """What outputs need of inputs, each node as late as the nodes before it allow.
 
-    A post-order walk from the outputs, in the order in which they are computed: graphs that list all
+    Inputs are left out, and so is what depends on none (masks, positions): every region makes these for
+    itself, for a value that crosses a cut is no longer known but by its name. A post-order walk from the outputs, in the order in which they are computed: graphs that list all
     preparations of weights first have them beside their use.
     """
     nodes = graph.by_id()
+    leaves = _leaves(graph)
     place = {node.id: number for number, node in enumerate(graph.nodes)}
     done: set[NodeId] = set()
     order: list[Node] = []
@@ -81,15 +94,26 @@ def computed(graph: Graph) -> tuple[Node, ...]:
             value, ready = pending.pop()
             if value in done:
                 continue
-            node = nodes[value]
-            if ready or node.op in LEAVES:
+            if value in leaves:
                 done.add(value)
-                if node.op not in LEAVES:
-                    order.append(node)
-                continue
-            pending.append((value, True))
-            pending.extend((operand, False) for operand in reversed(node.operands))
+            elif ready:
+                done.add(value)
+                order.append(nodes[value])
+            else:
+                pending.append((value, True))
+                pending.extend((operand, False) for operand in reversed(nodes[value].operands))
     return tuple(order)
+
+
+def _leaves(graph: Graph) -> frozenset[NodeId]:
+    """Inputs, and what depends on none."""
+    made: set[NodeId] = set()
+    for node in graph.nodes:
+        from_nothing = node.op in MADE_OF_NOTHING
+        from_made = bool(node.operands) and node.op not in KEPT_APART
+        if from_nothing or (from_made and all(operand in made for operand in node.operands)):
+            made.add(node.id)
+    return frozenset(made) | frozenset(node.id for node in graph.inputs())
 
 
 def quiet_places(order: Sequence[Node]) -> tuple[int, ...]:
@@ -162,12 +186,28 @@ def segments(order: Sequence[Node], cuts: Sequence[int], graph: Graph) -> tuple[
                     leaving[origin][operand] = None
             if node.id in wanted:
                 leaving[number][node.id] = None
-        own = (*(nodes[leaf] for leaf in leaves), *order[start:stop])
+        own = (*_with_what_they_need(leaves, nodes), *order[start:stop])
         parts.append((own, tuple(entering)))
     return tuple(
         Segment(nodes=own, entering=entering, leaving=tuple(left))
         for (own, entering), left in zip(parts, leaving, strict=True)
     )
+
+
+def _with_what_they_need(leaves: Iterable[NodeId], nodes: Mapping[NodeId, Node]) -> tuple[Node, ...]:
+    """Leaves and all that they are made of, operands first."""
+    done: dict[NodeId, Node] = {}
+    pending = [(leaf, False) for leaf in reversed(list(leaves))]
+    while pending:
+        value, ready = pending.pop()
+        if value in done:
+            continue
+        if ready or not nodes[value].operands:
+            done[value] = nodes[value]
+        else:
+            pending.append((value, True))
+            pending.extend((operand, False) for operand in reversed(nodes[value].operands))
+    return tuple(done.values())
 
 
 def joined(first: Segment, second: Segment, wanted: frozenset[NodeId]) -> Segment:
