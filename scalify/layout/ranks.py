@@ -64,6 +64,14 @@ def joined(digits: RankDigits) -> RankDigits:
     return tuple(merged)
 
 
+def together(*parts: RankDigits) -> RankDigits | None:
+    """All digits of several; None where two overlap or have unlike radices (of six: 2 x 3 and 3 x 2)."""
+    digits = sorted(digit for part in parts for digit in part)
+    if any(above % (stride * size) for (stride, size), (above, _) in itertools.pairwise(digits)):
+        return None
+    return joined(tuple(digits))
+
+
 def without(digits: RankDigits, removed: RankDigits) -> RankDigits | None:
     """``digits`` less those of ``removed``; None where they cannot be cut along each other's ends."""
     ends = {end for stride, size in (*digits, *removed) for end in (stride, stride * size)}

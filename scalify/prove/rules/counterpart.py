@@ -12,12 +12,11 @@ import itertools
 from ast import literal_eval
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import pairwise
 from typing import NamedTuple
 
 from scalify.layout.digits import Expr, Term
 from scalify.layout.maps import IndexMap, solve
-from scalify.layout.ranks import joined, without
+from scalify.layout.ranks import joined, together
 from scalify.layout.views import (
     ONE,
     Partial,
@@ -260,9 +259,5 @@ def _merged(op: str, partial: Partial | None, pending: RankDigits) -> Partial | 
     """Pending digits of before and of now; they are of one kind and do not overlap."""
     if partial is None:
         return Partial(op, pending)
-    if partial.kind != op or without(partial.digits, pending) != partial.digits:
-        return None
-    digits = sorted((*partial.digits, *pending))
-    if any(above % (stride * size) for (stride, size), (above, _) in pairwise(digits)):
-        return None
-    return Partial(op, joined(tuple(digits)))
+    digits = together(partial.digits, pending) if partial.kind == op else None
+    return None if digits is None else Partial(op, digits)

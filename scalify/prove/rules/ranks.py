@@ -5,7 +5,7 @@ from math import prod
 
 from scalify.layout.digits import Expr, aligned
 from scalify.layout.maps import then
-from scalify.layout.ranks import joined, without
+from scalify.layout.ranks import together, without
 from scalify.layout.views import Partial, RankDigits, View, independent_of, through
 from scalify.normalize.terms import Access, Terms
 from scalify.prove.rules.counterpart import Reading
@@ -80,7 +80,7 @@ def _digits_of_zero(gap: Expr) -> RankDigits | None:
         if value < 0:
             return None
         rest -= value * weight
-    return joined(tuple((part.stride, part.size) for part in parts)) if rest == 0 else None
+    return together(tuple((part.stride, part.size) for part in parts)) if rest == 0 else None
 
 
 def owned(digits: RankDigits, reading: Reading) -> View | None:
@@ -90,7 +90,7 @@ def owned(digits: RankDigits, reading: Reading) -> View | None:
         return None
     if view.partial is None:
         return View(view.shape, view.window, view.index, view.scale, Partial("sum", digits))
-    if view.partial.kind != "sum" or without(view.partial.digits, digits) != view.partial.digits:
-        return None
-    both = Partial("sum", joined((*view.partial.digits, *digits)))
-    return View(view.shape, view.window, view.index, view.scale, both)
+    both = together(view.partial.digits, digits) if view.partial.kind == "sum" else None
+    return (
+        None if both is None else View(view.shape, view.window, view.index, view.scale, Partial("sum", both))
+    )
