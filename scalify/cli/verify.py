@@ -67,9 +67,12 @@ def verify(
     """
     from scalify.cli.progress import progress_bar
     from scalify.cli.sides import side_files
+    from scalify.report.store import check_place
     from scalify.worker.client import Prover
     from scalify.worker.protocol import Request
 
+    if output is not None:
+        check_place(output)
     request = Request(
         baseline=side_files([baseline]),
         candidate=side_files(candidate),

@@ -34,4 +34,6 @@ def what_to_do(result: Result) -> str:
         return ""
     if result.reason is Reason.UNPROVED and result.suspect is None:
         return "nothing can be said of where; a smaller pair of programs may show it"
+    if result.reason is Reason.UNPROVED and result.suspect is not None and result.suspect.guess:
+        return "check the likely mistake; if both programs are right, the proof needs a rule"
     return _DO[result.reason]

@@ -12,6 +12,8 @@ from scalify.report.result import Result
 SCHEMA = "scalify.result"
 VERSION = 1
 MAX_FILE_BYTES = 1 << 28
+_HOW = "`scalify verify ... -o result.json` writes one"
+_WHERE = "-o wants a file in a folder that exists"
 
 
 class InvalidResult(ScalifyError):
@@ -23,6 +25,12 @@ def as_json(result: Result) -> str:
     return document({"schema": SCHEMA, "version": VERSION, **plain(result)}, indent=2)
 
 
+def check_place(path: Path) -> None:
+    """Refuse a file that could not be written, before the work for it is done."""
+    if path.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK):
+        raise ScalifyError(f"cannot write {path}", hint=_WHERE)
+
+
 def save(result: Result, path: Path) -> None:
     """Write the JSON to a file."""
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
@@ -30,9 +38,7 @@ def save(result: Result, path: Path) -> None:
         partial.write_text(as_json(result) + "\n", encoding="ascii")
         partial.replace(path)
     except OSError as error:
-        raise ScalifyError(
-            f"cannot write {path}: {error.strerror}", hint="-o wants a file in a folder that exists"
-        ) from None
+        raise ScalifyError(f"cannot write {path}: {error.strerror}", hint=_WHERE) from None
     finally:
         partial.unlink(missing_ok=True)
 
@@ -51,9 +57,6 @@ def load(path: Path) -> Result:
         return read(Result, content)
     except CodecError as error:
         raise InvalidResult(f"{path.name} is damaged: {error}", hint=_HOW) from None
-
-
-_HOW = "`scalify verify ... -o result.json` writes one"
 
 
 def _parsed(path: Path) -> Any:

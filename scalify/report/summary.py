@@ -29,7 +29,7 @@ def answered(done: Verification, baseline: Sequence[str], candidate: Sequence[st
         candidate=_program(problem.candidate, candidate),
         outputs=verdict.outputs,
         assumptions=_assumptions(problem),
-        notes=problem.relations.notes,
+        notes=_notes(done),
         unused=problem.relations.unused,
         suspect=suspect,
         missing=unknown.missing if unknown else (),
@@ -81,6 +81,13 @@ def _assumptions(problem: Problem) -> tuple[Assumption, ...]:
         )
         for relation in problem.relations.inputs
     )
+
+
+def _notes(done: Verification) -> tuple[str, ...]:
+    """Whatever else the verdict takes for granted: nothing of it may be lost."""
+    relations = done.problem.relations
+    said = {f"{relation.candidate}: {relation.text}" for relation in relations.inputs} | {*relations.notes}
+    return (*relations.notes, *(each for each in done.verdict.assumptions if each not in said))
 
 
 def _trust(problem: Problem, rules_version: int) -> Trust:

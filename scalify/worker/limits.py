@@ -3,7 +3,8 @@
 import os
 import resource
 import signal
-from _thread import start_new_thread
+import sys
+from _thread import stack_size, start_new_thread
 
 GRACE_S = 5  # of processor time beyond the limit: the parent stops by the clock, this is for its absence
 WATCH_STACK_BYTES = 1 << 16
@@ -12,7 +13,8 @@ WATCH_STACK_BYTES = 1 << 16
 def limit(memory_bytes: int, duration_s: float) -> None:
     """Bound this process: address space, processor time, no core file."""
     _lower(resource.RLIMIT_CORE, 0)
-    _lower(resource.RLIMIT_AS, memory_bytes)
+    if sys.platform != "darwin":  # which does not keep this limit, and may refuse it
+        _lower(resource.RLIMIT_AS, memory_bytes)
     # At the lower bound comes a signal that says why, at the upper one the end.
     _lower(resource.RLIMIT_CPU, int(duration_s) + GRACE_S, int(duration_s) + 2 * GRACE_S)
 
@@ -30,11 +32,9 @@ def leave_with_parent(commands_fd: int) -> None:
 
     The engine lets other threads run while it works, so a thread can watch.
     """
-    import threading
-
-    before = threading.stack_size(WATCH_STACK_BYTES)
+    before = stack_size(WATCH_STACK_BYTES)
     start_new_thread(_await_hangup, (commands_fd,))
-    threading.stack_size(before)
+    stack_size(before)
 
 
 def _await_hangup(fd: int) -> None:

@@ -10,7 +10,7 @@ from scalify_results import killed, proved, stuck
 
 from scalify.errors import ScalifyError
 from scalify.report.result import Result
-from scalify.report.store import as_json, load, save
+from scalify.report.store import as_json, check_place, load, save
 
 
 @pytest.mark.parametrize("result", [proved, stuck, killed])
@@ -110,6 +110,10 @@ def test_a_file_that_is_not_there_is_the_users_error(tmp_path: Path):
         load(tmp_path / "result.json")
 
 
-def test_a_folder_that_is_not_there_is_the_users_error(tmp_path: Path):
+@pytest.mark.parametrize("name", ["nowhere/result.json", "."])
+def test_a_place_that_cannot_be_written_is_the_users_error(name: str, tmp_path: Path):
     with pytest.raises(ScalifyError, match="cannot write"):
-        save(proved(), tmp_path / "nowhere" / "result.json")
+        save(proved(), tmp_path / name)
+    with pytest.raises(ScalifyError, match="cannot write"):
+        check_place(tmp_path / name)
+    check_place(tmp_path / "result.json")

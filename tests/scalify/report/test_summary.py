@@ -1,5 +1,6 @@
 """What a result says of the graphs, relations and verdict behind it."""
 
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -55,6 +56,17 @@ def test_a_result_of_real_programs_can_be_saved(tmp_path: Path):
     result = result_of(tmp_path, perceptron(), perceptron(ranks=4, reduced=False))
     save(result, tmp_path / "result.json")
     assert load(tmp_path / "result.json") == result
+
+
+def test_no_assumption_of_the_verdict_is_lost(tmp_path: Path):
+    one, two = perceptron(), perceptron(ranks=2)
+    files = (str(written(tmp_path, "one", one)),), (str(written(tmp_path, "two", two)),)
+    done = verification(*files)
+    more = replace(done.verdict, assumptions=(*done.verdict.assumptions, "indices are in range"))
+    result = answered(replace(done, verdict=more), *files)
+    assert result.notes == (*done.problem.relations.notes, "indices are in range")
+    said = {f"{each.input}: {each.text}" for each in result.assumptions} | set(result.notes)
+    assert set(more.assumptions) == said
 
 
 def test_what_was_assumed_stands_even_if_nothing_more_comes(tmp_path: Path):

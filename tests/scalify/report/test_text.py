@@ -62,7 +62,7 @@ Where it stops
   likely     an all-reduce over tp is missing before this addition
 
 What to do
-  look at the place above: if both programs are right, the proof needs a rule
+  check the likely mistake; if both programs are right, the proof needs a rule
 
 Outputs
   - out for logits: not proved
