@@ -62,7 +62,13 @@ class _Bar:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
         columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn()
-        display = Progress(*columns, TimeElapsedColumn(), console=Console(file=self._stream), transient=True)
+        display = Progress(
+            *columns,
+            TimeElapsedColumn(),
+            console=Console(file=self._stream),
+            transient=True,
+            refresh_per_second=4,
+        )
         with self._lock:
             if not self._over:
                 self._shown = display, display.add_task(self._what, total=None)
