@@ -12,7 +12,7 @@ from scalify.layout.digits import Expr, Term, summed
 from scalify.layout.maps import IndexMap, Shape, along, sliced
 from scalify.layout.ranks import digits_of, without
 from scalify.layout.views import RankDigits, uses_rank_digits
-from scalify.normalize.flat import factors
+from scalify.normalize.flat import factors, goes_outside
 from scalify.normalize.lowering import Lower, Lowering
 from scalify.normalize.products import multiply, product
 from scalify.normalize.terms import Access
@@ -68,11 +68,14 @@ def _over_ranks(low: Lowering, kind: str, x: Access, digits: RankDigits) -> Acce
             return multiply(low, x, low.fraction(Fraction(count), (low.ranks,)))
         return x if kind in ("max", "min") or count == 1 else low.point(f"power[{count}]", x)
     parts = factors(low.terms, x) if kind == "sum" else [x]
-    outer = [part for part in parts if _agree(part, digits)]
+    outer = [part for part in parts if _agree(part, digits) and goes_outside(low.terms, part)]
     inner = product(low, [part for part in parts if part not in outer], x.index.domain)
     result = _for_all(low, low.point(f"over_ranks:{kind}:{digits}", inner), digits)
     for part in outer:
         result = multiply(low, result, part)
+    if outer:
+        whole = _for_all(low, low.point(f"over_ranks:{kind}:{digits}", x), digits)
+        low.terms.equate(result, whole)
     return result
 
 

@@ -16,6 +16,18 @@ def factors(terms: Terms, access: Access) -> list[Access]:
     return _flat(terms, access, "mul")
 
 
+def goes_outside(terms: Terms, factor: Access) -> bool:
+    """Whether a factor is written outside of sums over which it is constant.
+
+    Exponentials and divisors are, since they may cancel there: what a softmax subtracts and divides by.
+    Others stay where programs have them, in a norm's scale before a matrix product, say.
+    """
+    term = terms[factor.term]
+    if term.op == "reciprocal":
+        return terms[term.operands[0].term].op != "sqrt"
+    return term.op == "exp" or term.op.startswith("number:")
+
+
 def _flat(terms: Terms, access: Access, op: str) -> list[Access]:
     found: list[Access] = []
     pending = [access]

@@ -9,7 +9,7 @@ from scalify.ir.graph import Node
 from scalify.layout.digits import ZERO
 from scalify.layout.maps import IndexMap, Shape, along, transposed
 from scalify.normalize.choices import where
-from scalify.normalize.flat import factors
+from scalify.normalize.flat import factors, goes_outside
 from scalify.normalize.lowering import Lower, Lowering, canonical
 from scalify.normalize.movement import ints
 from scalify.normalize.products import multiply, product
@@ -42,16 +42,21 @@ def fold(low: Lowering, kind: str, x: Access, count: int) -> Access:
 
 
 def _folded(low: Lowering, kind: str, x: Access, count: int) -> Access:
-    """Fold dimensions that matter; factors of a sum that do not depend on them stay outside."""
+    """Fold dimensions that matter; what divides and exponentials that do not depend on them stay outside."""
     kept = len(x.index.domain) - count
     parts = factors(low.terms, x) if kind == "sum" else [x]
-    outer = [part for part in parts if all(dim < kept for dim in part.index.reads())]
+    outer = [
+        part
+        for part in parts
+        if all(dim < kept for dim in part.index.reads()) and goes_outside(low.terms, part)
+    ]
     if not outer or not all(x.index.domain[kept:]):
         return low.terms.fold(kind, (x,), count)
     inner = product(low, [part for part in parts if part not in outer], x.index.domain)
     result = low.terms.fold(kind, (inner,), count)
     for part in outer:
         result = multiply(low, result, leading(low, part, count))
+    low.terms.equate(result, low.terms.fold(kind, (x,), count))
     return result
 
 

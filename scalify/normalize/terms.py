@@ -52,6 +52,7 @@ class Terms:
     def __init__(self) -> None:
         self._terms: list[Term] = []
         self._numbers: dict[Term, TermId] = {}
+        self.equal: dict[TermId, dict[TermId, None]] = {}
 
     def __getitem__(self, number: TermId) -> Term:
         return self._terms[number]
@@ -71,6 +72,14 @@ class Terms:
             self._terms.append(term)
             self._numbers[term] = number
         return number
+
+    def equate(self, one: Access, other: Access) -> None:
+        """Note that two terms are equal, written otherwise: an engine may take either.
+
+        Only what reads both through one map says so; of others nothing is noted.
+        """
+        if one.index == other.index and one.term != other.term:
+            self.equal.setdefault(one.term, {})[other.term] = None
 
     def leaf(self, name: str, shape: Shape) -> Access:
         """An input, read as it stands."""

@@ -80,6 +80,8 @@ def encode(terms: Terms, used: Sequence[TermId], baseline: frozenset[TermId], na
     for number in used:
         term = terms[number]
         is_baseline = number in baseline
+        for other in terms.equal.get(number, ()):
+            tables.row("same0", number, other)
         tables.row("side", number, 0 if is_baseline else 1)
         if is_baseline or not term.operands:
             tables.row("seen", number, number, names.of_same(term.space))

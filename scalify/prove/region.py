@@ -222,4 +222,5 @@ def _needed(terms: Terms, goals: Sequence[TermId]) -> list[TermId]:
         if number not in seen:
             seen.add(number)
             left.extend(access.term for access in terms[number].operands)
+            left.extend(terms.equal.get(number, ()))
     return sorted(seen)
