@@ -147,7 +147,7 @@ def substituted(expr: Expr, values: tuple[Expr, ...], domain: tuple[int, ...]) -
             return None
         offset += factor * value.offset
         terms.extend(Term(d, s, n, f * factor) for d, s, n, f in value.terms)
-    return aligned(offset, terms)
+    return aligned(offset, terms) or summed(offset, terms)
 
 
 def _whole_dimension(expr: Expr, domain: tuple[int, ...]) -> int | None:

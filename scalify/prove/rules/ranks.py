@@ -26,6 +26,8 @@ def over_ranks(kind: str, digits: RankDigits, reading: Reading) -> View | None:
     idle, left = without(digits, pending), without(pending, digits)
     if idle is None or left is None or not independent_of(view.index, idle):
         return None
+    if together(idle, pending) is None:
+        return None
     count = prod(size for _, size in idle)
     if kind not in ("sum", "max", "min") and count > 1:
         return None
@@ -52,7 +54,9 @@ def owners(terms: Terms, access: Access) -> RankDigits | None:
     gap = aligned(left.offset - right.offset, [*left.terms, *minus])
     if gap is None or not gap.terms or any(part.dim for part in gap.terms):
         return None
-    return _digits_of_zero(gap)
+    digits = _digits_of_zero(gap)
+    ranks = access.index.domain[0]
+    return None if digits is None or any(ranks % (stride * size) for stride, size in digits) else digits
 
 
 def _index(terms: Terms, access: Access, operand: Access) -> Expr | None:
