@@ -20,6 +20,19 @@ Ints = tuple[int, ...]
 
 KINDS = ("sum", "max", "min", "mean", "prod")
 KINDS_OF_RANKS = ("sum", "max", "min", "avg", "prod")
+OTHER_OPS = {
+    "add": "sub",
+    "sub": "add",
+    "mul": "add",
+    "div": "mul",
+    "sin": "cos",
+    "cos": "sin",
+    "exp": "sigmoid",
+    "sigmoid": "tanh",
+    "le": "lt",
+    "ge": "gt",
+    "and": "or",
+}
 NOT_COMMUTATIVE = ("sub", "div", "concat", "lt", "le", "gt", "ge")
 
 
@@ -39,27 +52,37 @@ def mutants(graph: Graph) -> Iterator[Mutant]:
     for node in graph.nodes:
         if node.id not in needed or node.op == "input":
             continue
-        for label, attrs in edits(node, graph.mesh.size):
-            mutant = _edited(graph, node, node.operands, attrs)
-            if mutant is not None:
-                yield Mutant(node=node, label=f"{node.op}: {label}", graph=mutant)
-        if node.op in NOT_COMMUTATIVE:
-            mutant = _edited(graph, node, node.operands[::-1], {})
-            if mutant is not None:
-                yield Mutant(node=node, label=f"{node.op}: operands swapped", graph=mutant)
+        for label, changed in _changed(graph, node):
+            edited = replace(
+                graph, nodes=tuple(changed if each.id == node.id else each for each in graph.nodes)
+            )
+            try:
+                check(edited)
+            except InvalidGraph:
+                continue
+            yield Mutant(node=node, label=f"{node.op}: {label}", graph=edited)
 
 
-def _edited(
-    graph: Graph, node: Node, operands: tuple[NodeId, ...], attrs: Mapping[str, Attr]
-) -> Graph | None:
-    """The graph with one node changed; None where it no longer type-checks."""
-    new = replace(node, operands=operands, attrs=MappingProxyType({**node.attrs, **attrs}))
-    edited = replace(graph, nodes=tuple(new if each.id == node.id else each for each in graph.nodes))
-    try:
-        check(edited)
-    except InvalidGraph:
-        return None
-    return edited
+def _changed(graph: Graph, node: Node) -> Iterator[tuple[str, Node]]:
+    for label, attrs in edits(node, graph.mesh.size):
+        yield label, replace(node, attrs=MappingProxyType({**node.attrs, **attrs}))
+    if node.op in NOT_COMMUTATIVE:
+        yield "operands swapped", replace(node, operands=node.operands[::-1])
+    if node.op in OTHER_OPS:
+        yield f"is {OTHER_OPS[node.op]}", replace(node, op=OTHER_OPS[node.op])
+    for place, operand in enumerate(node.operands):
+        other = _other_value(graph, node, operand)
+        if other is not None:
+            operands = (*node.operands[:place], other, *node.operands[place + 1 :])
+            yield f"operand {place} is {other}", replace(node, operands=operands)
+
+
+def _other_value(graph: Graph, node: Node, operand: NodeId) -> NodeId | None:
+    """The last value of the operand's type that is computed before the node and is not read by it."""
+    types = {each.id: each.type for each in graph.nodes}
+    before = itertools.takewhile(lambda each: each.id != node.id, graph.nodes)
+    fits = [each.id for each in before if each.type == types[operand] and each.id not in node.operands]
+    return fits[-1] if fits else None
 
 
 def edits(node: Node, ranks: int) -> Iterator[Edit]:

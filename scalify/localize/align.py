@@ -1,8 +1,8 @@
 """Which node of the baseline each node of the candidate stands for: the same code, or the same place in it.
 
 In: the nodes of a region. Out: an alignment, one to one except for what the candidate has beside: a
-collective or a movement of data without a counterpart of its own inherits that of its operand. Nothing here
-is a proof; an alignment in the wrong place misleads a reader and nothing else.
+collective, a movement of data or a multiple without a counterpart of its own inherits that of its operand.
+Nothing here is a proof; an alignment in the wrong place misleads a reader and nothing else.
 
 Stages, each over what is left: the exact stack of source lines and the op; the same op on the counterparts of
 its operands; stacks without line numbers; scopes; the op alone. Attributes are no part of any key, so a node
@@ -18,9 +18,13 @@ from difflib import SequenceMatcher
 
 from scalify.ir.graph import Node, NodeId
 from scalify.ir.ops import OPS
+from scalify.ir.ops.elementwise import ELEMENTWISE
 
 MOVEMENTS = frozenset({"reshape", "transpose", "broadcast", "slice", "concat", "pad", "reverse", "cast"})
 """Ops that keep every number as it is and change only where it stands."""
+
+POINTWISE = frozenset(op.name for op in ELEMENTWISE) - MOVEMENTS
+"""Ops of which one is easily written for another."""
 
 LEAVES = frozenset({"constant", "iota", "rank", "random"})
 
@@ -62,7 +66,7 @@ def align(
     state.in_sequence(_scoped)
     state.by_sources()
     state.by_operands()
-    state.by_operands(_any_computation)
+    state.by_operands(_any_pointwise)
     state.in_sequence(_by_op)
     state.leaves_by_users()
     own = frozenset(state.found)
@@ -91,9 +95,9 @@ def _by_op(node: Node) -> Hashable:
     return None if node.op in LEAVES else node.op
 
 
-def _any_computation(node: Node) -> Hashable:
+def _any_pointwise(node: Node) -> Hashable:
     """What was edited may be the op itself."""
-    return node.op if node.op in MOVEMENTS | LEAVES or is_collective(node) else "any"
+    return "pointwise" if node.op in POINTWISE else node.op
 
 
 class _State:
@@ -196,10 +200,23 @@ class _State:
         """All counterparts, with those that nodes have from their operands."""
         all_found = dict(self.found)
         for node in self.candidate:
-            inherits = node.op in MOVEMENTS or is_collective(node)
-            if node.id not in all_found and inherits and node.operands[0] in all_found:
-                all_found[node.id] = all_found[node.operands[0]]
+            origin = self._origin(node)
+            if origin is not None and node.id not in all_found and origin in all_found:
+                all_found[node.id] = all_found[origin]
         return all_found
+
+    def _origin(self, node: Node) -> NodeId | None:
+        """The operand of which a node is the same value, moved, combined or multiplied by a number."""
+        if node.op in MOVEMENTS or is_collective(node):
+            return node.operands[0]
+        values = [operand for operand in node.operands if not self._is_number(operand)]
+        if len(values) != 1 or node.op not in ("mul", "div"):
+            return None
+        return values[0] if node.op == "mul" or node.operands[0] == values[0] else None
+
+    def _is_number(self, operand: NodeId) -> bool:
+        source = self.nodes.get(_source(operand, self.nodes))
+        return source is not None and source.op == "constant"
 
 
 def _leaf(node: Node) -> Hashable:

@@ -70,6 +70,10 @@ class Scene:
             operand, counterpart=given.id, splits=(), layout="reduced on each rank", partial=partial
         )
 
+    def own_counterpart(self, node: NodeId) -> Node | None:
+        """The counterpart of a node that has not inherited it."""
+        return None if node in self.alignment.inherited else self.counterpart(node)
+
     def counterpart(self, node: NodeId) -> Node | None:
         """The baseline's node, where one is known."""
         found = self.alignment.counterpart.get(node)
@@ -102,7 +106,7 @@ def scene_of(region: Region, proof: RegionProof, baseline: Graph, candidate: Gra
         nodes=candidate.by_id(),
         given=baseline.by_id(),
         alignment=align(other, own, entering),
-        standings=Standings(region, candidate.mesh, budget),
+        standings=Standings(region, proof, candidate.mesh, budget),
         unproved=tuple(
             goal
             for goal, found in zip(region.goals, proof.shown, strict=True)

@@ -16,7 +16,7 @@ from scalify.layout.maps import IndexMap, Shape, solve, then
 from scalify.layout.views import ONE, Partial, View, same, through
 from scalify.normalize.terms import Access, TermId, number_of
 from scalify.prove.engine import Budget, saturate
-from scalify.prove.region import Region, terms_of
+from scalify.prove.region import Region, RegionProof, RegionTerms, terms_of
 from scalify.relate.layouts import Layout, index_of, layouts, rank_by_rank, text_of
 
 PART_BY_PART = ", part by part"
@@ -55,10 +55,10 @@ class Standings:
     and leaves out what cancels.
     """
 
-    def __init__(self, region: Region, mesh: Mesh, budget: Budget) -> None:
+    def __init__(self, region: Region, proof: RegionProof, mesh: Mesh, budget: Budget) -> None:
         self.mesh = mesh
         self.baseline_ranks = region.baseline_ranks
-        lowered = terms_of(region)
+        lowered = _terms(region, proof)
         self.terms = lowered.terms
         self.own, self.given = lowered.candidate.accesses, lowered.baseline.accesses
         self._views: dict[tuple[TermId, TermId], list[View]] = defaultdict(list)
@@ -186,6 +186,14 @@ class Standings:
         starts = {dim: start * blocks.get(dim, 1) for dim, (start, _) in enumerate(window[1:])}
         sizes = tuple(size for _, size in window[1:])
         return index_of(layout, sizes, whole, self.mesh, starts)
+
+
+def _terms(region: Region, proof: RegionProof) -> RegionTerms:
+    """The proof's own terms, unless it was made for an equal region of other nodes."""
+    known = proof.region_terms
+    own = all(node.id in known.candidate.accesses for node in region.candidate)
+    given = all(node.id in known.baseline.accesses for node in region.baseline)
+    return known if own and given else terms_of(region)
 
 
 def _nothing_wanted(goal: int, view: View) -> bool:

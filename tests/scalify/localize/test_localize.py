@@ -5,7 +5,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import pytest
-from scalify_cases import Layout, Pair, Program, fused, replicated, sharded
+from scalify_cases import (
+    Layout,
+    Pair,
+    Program,
+    case_names,
+    fused,
+    load_pair,
+    replicated,
+    sharded,
+    suspect_lines,
+)
 
 from scalify.ir.graph import Graph, NodeId
 from scalify.prove.verify import verify
@@ -257,6 +267,18 @@ def summed_instead(p: Program) -> None:
     p.output("y", p.add("exp", more))
 
 
+def two_sums(p: Program) -> None:
+    x, z = _x(p, 8, 6), _weight(p, "z", 8, 6)
+    p.output("y", p.add("exp", p.add("add", p.total(x, 0), p.total(z, 0))))
+
+
+def two_sums_of_which_one_is_scaled(p: Program) -> None:
+    x, z = _x(p, 4, 6), _weight(p, "z", 4, 6)
+    scaled = p.add("mul", p.total(x, 0), 2.0)
+    both = p.add("add", scaled, p.total(z, 0))  # wrong
+    p.output("y", p.add("exp", p.over_ranks(both)))
+
+
 def no_last_all_reduce(p: Program) -> None:
     x, up, down = _x(p, 8, 4), _weight(p, "up", 4, 4), _weight(p, "down", 4, 4)
     hidden = p.add("relu", p.product("ti,io->to", x, up))
@@ -356,6 +378,11 @@ CATALOGUE = {
         baseline=difference, candidate=difference_swapped, mesh=TP, inputs={**ROWS, "w": replicated},
         outputs={"y": sharded(0)}, words=("operands are swapped",),
     ),
+    "one addend scaled": Mistake(
+        baseline=two_sums, candidate=two_sums_of_which_one_is_scaled, mesh=TP,
+        inputs={**ROWS, "z": sharded(0)}, outputs=SAME,
+        words=("wrong divisor or factor", "2 times, 1 times the baseline's values"),
+    ),
     "results swapped": Mistake(
         baseline=two_results, candidate=two_results_swapped, mesh=TP, inputs=ROWS,
         outputs={"k": sharded(0), "v": sharded(0)},
@@ -371,3 +398,50 @@ def test_line_and_guess(name: str) -> None:
     assert suspect.candidate.site is not None
     assert (suspect.candidate.site.line, suspect.guess) == (mistake.line(), suspect.guess)
     assert [word for word in mistake.words if word not in suspect.guess] == [], suspect.guess
+
+
+def test_facts_of_a_suspect() -> None:
+    suspect = CATALOGUE["missing all-reduce"].suspect()
+    assert suspect.known[0].endswith("the baseline's einsum_5, replicated, still to be summed over 4 ranks")
+    assert suspect.known[1] == "operand 1 (x) is the baseline's x, replicated"
+    assert suspect.needed.startswith("the baseline's add_6 (add of einsum_5, x)")
+    assert suspect.baseline is not None
+    assert suspect.baseline.op == "add"
+
+
+def test_movements_before_a_suspect_are_shown() -> None:
+    def base(p: Program) -> None:
+        p.output(
+            "y", p.product("ti,ij->tj", p.turned(p.add("relu", _x(p, 4, 4)), 1, 0), _weight(p, "w", 4, 4))
+        )
+
+    def other(p: Program) -> None:
+        x, w = _x(p, 4, 4), _weight(p, "w", 4, 4)
+        turned = p.turned(p.shaped(p.shaped(p.add("relu", x), 2, 2, 4), 4, 4), 1, 0)
+        p.output("y", p.product("ti,ij->jt", turned, w))  # wrong
+
+    mistake = Mistake(
+        baseline=base,
+        candidate=other,
+        mesh={},
+        inputs={"x": replicated, "w": replicated},
+        outputs=SAME,
+        words=(),
+    )
+    suspect = mistake.suspect()
+    assert suspect.candidate.site is not None
+    assert suspect.candidate.site.line == mistake.line()
+    assert [place.op for place in suspect.chain] == ["reshape", "reshape", "transpose", "transpose"]
+
+
+def test_nine_in_ten_of_the_corpus_of_bugs_are_blamed_on_their_line() -> None:
+    names = [name for name in case_names() if name.startswith("unknown/")]
+    missed: list[str] = []
+    for name in names:
+        pair = load_pair(name)
+        verdict = verify(pair.baseline, pair.candidate, pair.relations())
+        suspect = verdict.suspect if isinstance(verdict, Unknown) else None
+        site = suspect.candidate.site if suspect else None
+        if site is None or site.line not in suspect_lines(name):
+            missed.append(name)
+    assert len(missed) <= len(names) // 10, missed
