@@ -13,8 +13,10 @@ from scalify.layout.maps import IndexMap, Shape, along, sliced
 from scalify.layout.ranks import digits_of, without
 from scalify.layout.views import RankDigits, uses_rank_digits
 from scalify.normalize.flat import factors, goes_outside
+from scalify.normalize.hits import shared_by_hits
 from scalify.normalize.lowering import Lower, Lowering
 from scalify.normalize.products import multiply, product
+from scalify.normalize.sums import add
 from scalify.normalize.terms import Access
 
 
@@ -67,6 +69,10 @@ def _over_ranks(low: Lowering, kind: str, x: Access, digits: RankDigits) -> Acce
         if kind == "sum":
             return multiply(low, x, low.fraction(Fraction(count), (low.ranks,)))
         return x if kind in ("max", "min") or count == 1 else low.point(f"power[{count}]", x)
+    shared = shared_by_hits(low, x, digits) if kind == "sum" else None
+    if shared is not None:
+        rest, always = shared
+        return add(low, _over_ranks(low, kind, rest, digits), always)
     parts = factors(low.terms, x) if kind == "sum" else [x]
     outer = [part for part in parts if _agree(part, digits) and goes_outside(low.terms, part)]
     inner = product(low, [part for part in parts if part not in outer], x.index.domain)

@@ -160,6 +160,7 @@ def cross_entropy(low: Lowering, node: Node, operands: Sequence[Access]) -> Acce
     rows, classes = logits.index.domain[1:]
     domain = low.domain((rows, classes))
     column = low.terms.index(domain, along(2, classes))
+    low.terms.assume_in_range(target, classes)
     chosen = equal(low, restored(low, target, (1,), domain), column)
     picked = over(low, "sum", multiply(low, chosen, logits), (1,))
     losses = subtract(low, logsumexp(low, logits, (1,)), picked)

@@ -108,6 +108,7 @@ def take(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     chosen, table = low.terms.read(picked, indices), low.terms.read(source, x)
     if chosen is None or table is None:
         return low.unknown(node, operands)
+    low.terms.assume_in_range(chosen, rows)
     known = _known(low, table, chosen, last)
     if known is not None:
         return known

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from scalify.normalize.flat import addends, factors
 from scalify.normalize.lowering import Lowering
-from scalify.normalize.products import multiply, product
+from scalify.normalize.products import multiply, power, product
 from scalify.normalize.sums import add
 from scalify.normalize.terms import Access, number_of
 
@@ -23,13 +23,26 @@ def exp(low: Lowering, x: Access) -> Access:
         return low.fraction(Fraction(1), x.index.domain)
     if term.op == "number:-inf":
         return low.fraction(Fraction(0), x.index.domain)
-    if term.op == "log":
-        return low.terms.read(x.index, term.operands[0]) or low.point("exp", x)
+    undone = _undone(low, x)
+    if undone is not None:
+        return undone
     if term.op == "where" and low.terms[term.operands[2].term].op == "number:-inf":
         allowed, value = (low.terms.read(x.index, operand) for operand in term.operands[:2])
         if allowed is not None and value is not None:
             return multiply(low, exp(low, value), allowed)
     return low.point("exp", x)
+
+
+def _undone(low: Lowering, x: Access) -> Access | None:
+    """``exp(q * log(y))`` is ``y ** q``."""
+    parts = factors(low.terms, x)
+    logs = [part for part in parts if low.terms[part.term].op == "log"]
+    numbers = [part for part in parts if number_of(low.terms, part) is not None]
+    if len(logs) != 1 or len(numbers) + 1 != len(parts):
+        return None
+    base = low.terms.read(logs[0].index, low.terms[logs[0].term].operands[0])
+    exponent = product(low, numbers, x.index.domain)
+    return None if base is None else power(low, base, exponent)
 
 
 def _product(low: Lowering, parts: list[Access]) -> Access:

@@ -25,7 +25,7 @@ def goes_outside(terms: Terms, factor: Access) -> bool:
     term = terms[factor.term]
     if term.op == "reciprocal":
         return terms[term.operands[0].term].op != "sqrt"
-    return term.op == "exp" or term.op.startswith("number:")
+    return term.op == "exp" or (term.op.startswith("number:") and term.op != "number:-1")
 
 
 def _flat(terms: Terms, access: Access, op: str) -> list[Access]:

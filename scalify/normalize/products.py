@@ -12,7 +12,7 @@ from fractions import Fraction
 from scalify.layout.digits import scaled
 from scalify.layout.maps import Shape
 from scalify.normalize.affine import affine, written
-from scalify.normalize.flat import MOST_PARTS, factors
+from scalify.normalize.flat import MOST_PARTS, addends, factors
 from scalify.normalize.lowering import Lowering
 from scalify.normalize.terms import Access, number_of
 
@@ -73,7 +73,13 @@ def inverse(low: Lowering, access: Access) -> Access | None:
 
 
 def negate(low: Lowering, x: Access) -> Access:
-    """Minus ``x``."""
+    """Minus ``x``; of a sum, the sum of the opposites, so that they meet what they cancel."""
+    parts = addends(low.terms, x)
+    if len(parts) > 1:
+        total = negate(low, parts[0])
+        for part in parts[1:]:
+            total = low.point("add", total, negate(low, part))
+        return total
     return multiply(low, x, low.fraction(Fraction(-1), (low.ranks,)))
 
 

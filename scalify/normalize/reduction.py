@@ -10,10 +10,14 @@ from scalify.layout.digits import ZERO
 from scalify.layout.maps import IndexMap, Shape, along, transposed
 from scalify.normalize.choices import where
 from scalify.normalize.flat import factors, goes_outside
+from scalify.normalize.hits import shared_by_hits
 from scalify.normalize.lowering import Lower, Lowering, canonical
 from scalify.normalize.movement import ints
+from scalify.normalize.order import ordered
 from scalify.normalize.products import multiply, product
+from scalify.normalize.sums import add
 from scalify.normalize.terms import Access
+from scalify.normalize.windows import leading
 
 OF_NOTHING = {"sum": 0.0, "prod": 1.0, "max": -inf, "min": inf}
 
@@ -44,6 +48,10 @@ def fold(low: Lowering, kind: str, x: Access, count: int) -> Access:
 def _folded(low: Lowering, kind: str, x: Access, count: int) -> Access:
     """Fold dimensions that matter; what divides and exponentials that do not depend on them stay outside."""
     kept = len(x.index.domain) - count
+    whole = low.terms.fold(kind, (x,), count)
+    shared = shared_by_hits(low, whole, ()) if kind == "sum" else None
+    if shared is not None:
+        return add(low, *shared)
     parts = factors(low.terms, x) if kind == "sum" else [x]
     outer = [
         part
@@ -51,24 +59,13 @@ def _folded(low: Lowering, kind: str, x: Access, count: int) -> Access:
         if all(dim < kept for dim in part.index.reads()) and goes_outside(low.terms, part)
     ]
     if not outer or not all(x.index.domain[kept:]):
-        return low.terms.fold(kind, (x,), count)
+        return whole
     inner = product(low, [part for part in parts if part not in outer], x.index.domain)
     result = low.terms.fold(kind, (inner,), count)
     for part in outer:
-        result = multiply(low, result, leading(low, part, count))
-    low.terms.equate(result, low.terms.fold(kind, (x,), count))
+        result = multiply(low, result, leading(low.terms, part, count))
+    low.terms.equate(result, whole)
     return result
-
-
-def leading(low: Lowering, x: Access, count: int) -> Access:
-    """An operand that does not depend on its last ``count`` dimensions, without them."""
-    domain = x.index.domain
-    kept = domain[: len(domain) - count]
-    coordinates = (*(along(dim, size) for dim, size in enumerate(kept)), *[ZERO] * count)
-    read = low.terms.read(IndexMap(kept, domain, coordinates), x)
-    if read is None:
-        raise AssertionError("leaving out dimensions always composes")
-    return read
 
 
 def last(low: Lowering, x: Access, axes: Sequence[int]) -> Access:
@@ -143,6 +140,10 @@ def cumulative_sum(low: Lowering, node: Node, operands: Sequence[Access]) -> Acc
     return fold(low, "sum", where(low, upto, read, low.number(0.0, (low.ranks,))), 1)
 
 
+GIVE_VALUES = frozenset({"topk_values", "sort"})
+BY_ORDER = GIVE_VALUES | {"topk_indices", "argsort", "argmax", "argmin"}
+
+
 def along_axis(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     """Ops on whole lines of one axis, each line apart: sorts, top-k, argmax, gathers along the axis."""
     axis = cast(int, node.attrs["axis"])
@@ -150,6 +151,9 @@ def along_axis(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     if any(_beside(x.index.domain, axis) != _beside(first, axis) for x in operands):
         return low.unknown(node, operands)
     lines = [last(low, x, (axis,)) for x in operands]
+    order = ordered(low, lines[0]) if node.op in BY_ORDER else None
+    if order is not None:
+        lines[0] = order.key
     settings = {name: value for name, value in node.attrs.items() if name not in ("axis", "keepdims")}
     name = f"{node.op}({canonical(settings)})"
     shape = node.type.shape
@@ -157,8 +161,10 @@ def along_axis(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
         return low.block(name, shape, lines, len(shape))
     rest = (*shape[:axis], *shape[axis + 1 :])
     made = low.block(name, (*rest, shape[axis]), lines, len(rest))
-    order = [*range(axis + 1), len(shape), *range(axis + 1, len(shape))]
-    read = low.terms.read(transposed(made.index.domain, order), made)
+    if order is not None and node.op in GIVE_VALUES:
+        made = order.value(made)
+    back = [*range(axis + 1), len(shape), *range(axis + 1, len(shape))]
+    read = low.terms.read(transposed(made.index.domain, back), made)
     if read is None:
         raise AssertionError("a transposition always composes")
     return read

@@ -3,24 +3,23 @@
 from fractions import Fraction
 
 from scalify.layout.digits import aligned
-from scalify.layout.maps import Shape
 from scalify.normalize.affine import affine, written
-from scalify.normalize.flat import addends, factors
+from scalify.normalize.flat import addends, factors, goes_outside
 from scalify.normalize.lowering import Lowering
 from scalify.normalize.products import multiply, negate, product
 from scalify.normalize.terms import Access, number_of
-from scalify.normalize.windows import neighbours
+from scalify.normalize.windows import neighbours, summands, widened
 
 
 def add(low: Lowering, one: Access, other: Access) -> Access:
     """A sum of two operands, broadcast together."""
     domain = low.common(one, other)
     one, other = low.spread(one, domain), low.spread(other, domain)
-    for attempt in (_number_sum, _masked_sum, _affine_sum, _windows):
+    for attempt in (_number_sum, _masked_sum, _affine_sum, _collected, _common, _windows):
         result = attempt(low, one, other)
         if result is not None:
             return result
-    return _collected(low, one, other, domain) or low.point("add", one, other)
+    return low.point("add", one, other)
 
 
 def subtract(low: Lowering, one: Access, other: Access) -> Access:
@@ -28,8 +27,9 @@ def subtract(low: Lowering, one: Access, other: Access) -> Access:
     return add(low, one, negate(low, other))
 
 
-def _collected(low: Lowering, one: Access, other: Access, domain: Shape) -> Access | None:
+def _collected(low: Lowering, one: Access, other: Access) -> Access | None:
     """The sum with equal addends taken together; None where there are none and all stays as written."""
+    domain = one.index.domain
     collected: dict[Access, Fraction] = {}
     parts = [*addends(low.terms, one), *addends(low.terms, other)]
     for part in parts:
@@ -81,16 +81,43 @@ def _affine_sum(low: Lowering, one: Access, other: Access) -> Access | None:
     return None if expr is None else written(low.terms, one.index.domain, expr)
 
 
+def _common(low: Lowering, one: Access, other: Access) -> Access | None:
+    """What two addends both divide by, or are a multiple of, is written outside of their sum."""
+    first, second = factors(low.terms, one), factors(low.terms, other)
+    shared = [part for part in first if part in second and goes_outside(low.terms, part)]
+    if not shared:
+        return None
+    domain = one.index.domain
+    rests = [product(low, _less(parts, shared), domain) for parts in (first, second)]
+    return multiply(low, add(low, *rests), product(low, shared, domain))
+
+
+def _less(parts: list[Access], gone: list[Access]) -> list[Access]:
+    left = list(parts)
+    for part in gone:
+        left.remove(part)
+    return left
+
+
 def _windows(low: Lowering, one: Access, other: Access) -> Access | None:
-    """Sums over neighbouring windows of one thing are the sum over both."""
-    first, second = low.terms[one.term], low.terms[other.term]
-    if first.op != "sum" or second.op != "sum" or first.reduced != 1 or second.reduced != 1:
+    """Sums over neighbouring windows of one thing are the sum over both; elements are windows of one."""
+    left, right = summands(low.terms, one), summands(low.terms, other)
+    if one == other or left is None or right is None:
         return None
-    if one.index != other.index or first.space != second.space:
-        return None
-    dim = len(first.space)
-    (left,), (right,) = first.operands, second.operands
-    joined = neighbours(low.terms, left, right, dim) or neighbours(low.terms, right, left, dim)
-    if joined is None:
-        return None
-    return low.terms.read(one.index, low.terms.fold("sum", (joined,), 1))
+    (first, count), (second, other_count) = left, right
+    total = max(count, other_count, 1)
+    kept = len(one.index.domain)
+    for dim in range(kept, kept + total):
+        sides = [
+            access if number == total else widened(low.terms, access, dim)
+            for access, number in ((first, count), (second, other_count))
+            if total - number <= 1
+        ]
+        if len(sides) < 2 or sides[0] is None or sides[1] is None:
+            continue
+        joined = neighbours(low.terms, sides[0], sides[1], dim) or neighbours(
+            low.terms, sides[1], sides[0], dim
+        )
+        if joined is not None and dim in joined.index.reads():
+            return low.terms.fold("sum", (joined,), total)
+    return None

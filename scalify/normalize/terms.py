@@ -52,6 +52,7 @@ class Terms:
     def __init__(self) -> None:
         self._terms: list[Term] = []
         self._numbers: dict[Term, TermId] = {}
+        self.in_range: set[tuple[TermId, int]] = set()
         self.equal: dict[TermId, dict[TermId, None]] = {}
 
     def __getitem__(self, number: TermId) -> Term:
@@ -73,12 +74,16 @@ class Terms:
             self._numbers[term] = number
         return number
 
+    def assume_in_range(self, access: Access, rows: int) -> None:
+        """Note that a term is looked up among ``rows``: all its values are from 0 up to there."""
+        self.in_range.add((access.term, rows))
+
     def equate(self, one: Access, other: Access) -> None:
         """Note that two terms are equal, written otherwise: an engine may take either.
 
-        Only what reads both through one map says so; of others nothing is noted.
+        Only what reads both wholly and through one map says so; of others nothing is noted.
         """
-        if one.index == other.index and one.term != other.term:
+        if one.index == other.index and one.term != other.term and _reads_all(one.index):
             self.equal.setdefault(one.term, {})[other.term] = None
 
     def leaf(self, name: str, shape: Shape) -> Access:
@@ -174,6 +179,17 @@ class Terms:
                 return self.read(inside, piece)
             start += extent
         return Access(combined, access.term)
+
+
+def _reads_all(index: IndexMap) -> bool:
+    """Whether every element is read, each dimension along one of the domain's own."""
+    dims = [expr.terms[0].dim for expr in index.coordinates if expr.terms]
+    wholes = (along(dim, size) for dim, size in enumerate(index.domain))
+    known = {expr.terms[0].dim: expr for expr in wholes if expr.terms}
+    return len(set(dims)) == len(dims) and all(
+        size == 1 or (bool(expr.terms) and expr == known.get(expr.terms[0].dim))
+        for expr, size in zip(index.coordinates, index.codomain, strict=True)
+    )
 
 
 def _with(shape: Shape, axis: int, size: int) -> Shape:

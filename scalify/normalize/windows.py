@@ -1,6 +1,6 @@
 """The same computation on two neighbouring windows is one computation on both."""
 
-from scalify.layout.digits import Expr, Term, summed
+from scalify.layout.digits import ZERO, Expr, Term, summed
 from scalify.layout.maps import IndexMap, along, then
 from scalify.normalize.terms import Access, Terms
 
@@ -15,18 +15,63 @@ def neighbours(terms: Terms, first: Access, second: Access, dim: int) -> Access 
         if index is not None:
             return Access(index, first.term)
     one, other = terms[first.term], terms[second.term]
-    if one.op != other.op or one.reduced or other.reduced or len(one.operands) != len(other.operands):
-        return None
-    if not one.operands or ":" in one.op:
+    if one.op != other.op or one.reduced != other.reduced or not one.operands or ":" in one.op:
         return None
     joined: list[Access] = []
-    for own, its in zip(one.operands, other.operands, strict=True):
-        left, right = terms.read(first.index, own), terms.read(second.index, its)
+    for left, right in zip(_opened(terms, first), _opened(terms, second), strict=True):
         both = neighbours(terms, left, right, dim) if left is not None and right is not None else None
         if both is None:
             return None
         joined.append(both)
-    return terms.point(one.op, joined)
+    return terms.fold(one.op, joined, one.reduced)
+
+
+def _opened(terms: Terms, access: Access) -> list[Access | None]:
+    """The operands of a term, read over the domain of a reader and the dimensions that the term folds."""
+    term = terms[access.term]
+    domain = access.index.domain
+    read: list[Access | None] = []
+    for operand in term.operands:
+        folded = operand.index.domain[len(term.space) :]
+        coordinates = (
+            *access.index.coordinates,
+            *(along(len(domain) + place, size) for place, size in enumerate(folded)),
+        )
+        opened = IndexMap((*domain, *folded), operand.index.domain, coordinates)
+        read.append(terms.read(opened, operand))
+    return read
+
+
+def summands(terms: Terms, access: Access) -> tuple[Access, int] | None:
+    """What a sum adds up, over the reader's domain and the dimensions that are folded (their number).
+
+    Anything else is a sum of itself, over no dimension.
+    """
+    term = terms[access.term]
+    if term.op != "sum":
+        return access, 0
+    (operand,) = _opened(terms, access)
+    return None if operand is None else (operand, term.reduced)
+
+
+def widened(terms: Terms, access: Access, dim: int) -> Access | None:
+    """An operand over one more dimension, of size 1, before ``dim``."""
+    domain = access.index.domain
+    wider = (*domain[:dim], 1, *domain[dim:])
+    dims = [*range(dim), *range(dim + 1, len(wider))]
+    index = IndexMap(wider, domain, tuple(along(place, wider[place]) for place in dims))
+    return terms.read(index, access)
+
+
+def leading(terms: Terms, x: Access, count: int) -> Access:
+    """An operand that does not depend on its last ``count`` dimensions, without them."""
+    domain = x.index.domain
+    kept = domain[: len(domain) - count]
+    coordinates = (*(along(dim, size) for dim, size in enumerate(kept)), *[ZERO] * count)
+    read = terms.read(IndexMap(kept, domain, coordinates), x)
+    if read is None:
+        raise AssertionError("leaving out dimensions always composes")
+    return read
 
 
 def next_to(first: IndexMap, second: IndexMap, dim: int) -> IndexMap | None:

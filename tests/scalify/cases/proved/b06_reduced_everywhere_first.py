@@ -15,4 +15,3 @@ def candidate() -> Graph:
 
 
 PAIR = replace(load_pair("unknown/b06_reduced_copy_on_another_rank"), verdict="proved", candidate=candidate())
-GAP = "a sum over ranks of shards is not known as a sum over the dimension they are cut along"

@@ -25,4 +25,3 @@ def candidate() -> Graph:
 
 
 PAIR = replace(load_pair("unknown/b13_probabilities_of_the_chunk"), verdict="proved", candidate=candidate())
-GAP = "the exponential of a logarithm is not known as what it is of"

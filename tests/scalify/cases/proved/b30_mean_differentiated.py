@@ -24,4 +24,3 @@ def candidate() -> Graph:
 PAIR = replace(
     load_pair("unknown/b30_raw_sum_differentiated"), verdict="proved", candidate=candidate(), agreeing=()
 )
-GAP = "sums of slices are not known to add up to the sum of all"

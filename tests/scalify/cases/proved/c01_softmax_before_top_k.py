@@ -29,4 +29,3 @@ PAIR = Pair(
     inputs={"logits": replicated},
     outputs={"weights": replicated, "experts": replicated},
 )
-GAP = "top-k is not known to commute with softmax"

@@ -23,4 +23,3 @@ PAIR = replace(
     load_pair("proved/c06_split_keys_merged"),
     candidate=candidate(),
 )
-GAP = "exponentials less a maximum of a share are not known as multiples of those less that of all"

@@ -29,4 +29,3 @@ PAIR = replace(
     load_pair("proved/c09_vocabulary_parallel_loss"),
     candidate=candidate(),
 )
-GAP = "a value picked by an index in range, less the maximum, is not known as picked less the maximum"
