@@ -176,7 +176,7 @@ def prove_region(region: Region, budget: Budget) -> RegionProof:
             wanted.discard(_wanted(region.goals[number]))
         return not wanted
 
-    numbers = _needed(lowered.terms, [term for pair in pairs for term in pair])
+    numbers = needed(lowered.terms, [term for pair in pairs for term in pair])
     saturation = saturate(lowered.terms, numbers, lowered.baseline_numbers, pairs, reach, budget)
     return RegionProof(
         shown=tuple(found.get(number) for number in range(len(region.goals))),
@@ -213,7 +213,7 @@ def shown(goal: Goal, lowered: RegionTerms, view: View) -> Shown | None:
     return None
 
 
-def _needed(terms: Terms, goals: Sequence[TermId]) -> list[TermId]:
+def needed(terms: Terms, goals: Sequence[TermId]) -> list[TermId]:
     """The terms on which goals depend, in order."""
     seen: set[TermId] = set()
     left = list(goals)

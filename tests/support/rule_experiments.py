@@ -19,7 +19,7 @@ from scalify.normalize.meaning import Values, combined
 from scalify.normalize.terms import Access, Terms
 from scalify.prove.encoding import COMMUTATIVE
 from scalify.prove.region import Goal, RegionTerms, shown
-from scalify.prove.rules.counterpart import counterpart, folded
+from scalify.prove.rules.counterpart import counterpart, folded, joint
 from scalify.prove.rules.pieces import assembled, piece, united
 from scalify.prove.rules.ranks import over_ranks, owned, owners
 from scalify.prove.rules.scales import scaled, unscaled
@@ -30,11 +30,20 @@ Experiment = Callable[[Source, Rule], bool | None]
 
 
 def of_counterpart(source: Source, rule: Rule) -> bool | None:
-    joint = Joints(source).joint()
-    if joint is None:
+    case = Joints(source).joint()
+    if case is None:
         return None
-    view = rule(joint.op, joint.readings(), joint.reduced, joint.given, joint.given_reduced)
-    return None if view is None else holds(view, joint.candidate(), joint.baseline())
+    view = rule(case.op, case.readings(), case.reduced, case.given, case.given_reduced)
+    return None if view is None else holds(view, case.candidate(), case.baseline())
+
+
+def of_joint(source: Source, rule: Rule) -> bool | None:
+    """Of operations that fold nothing and combine nothing, the whole index space is all there is."""
+    case = Joints(source).joint()
+    if case is None or case.reduced or case.given_reduced or ":" in case.op:
+        return None
+    view = rule(case.op, case.readings(), case.given)
+    return None if view is None else holds(view, case.candidate(), case.baseline())
 
 
 def of_folded(source: Source, rule: Rule) -> bool | None:
@@ -276,6 +285,7 @@ def swapped(pair: list[Any]) -> list[Any]:
 
 EXPERIMENTS: Mapping[str, tuple[Experiment, Rule]] = {
     "counterpart": (of_counterpart, counterpart),
+    "joint": (of_joint, joint),
     "folded": (of_folded, folded),
     "over_ranks": (of_over_ranks, over_ranks),
     "owned": (of_owned, owned),

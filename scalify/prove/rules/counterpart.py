@@ -49,6 +49,18 @@ def counterpart(
     ``given`` are the maps through which the baseline's operation reads its operands; ``reduced`` and
     ``given_reduced`` count the trailing dimensions that the two operations fold.
     """
+    view = joint(op, readings, given)
+    if view is None:
+        return None
+    if op.startswith("over_ranks:"):
+        return _combination(op, view)
+    if op.startswith("block:"):
+        return _block(view, int(op.split(":")[1]), reduced, given_reduced)
+    return folded(op, view, reduced, given_reduced) if reduced or given_reduced else view
+
+
+def joint(op: str, readings: Sequence[Reading], given: Sequence[IndexMap]) -> View | None:
+    """The view of the baseline's whole index space that the candidate's is, before anything is folded."""
     seen = [through(reading.view, reading.access) for reading in readings]
     views = [view for view in seen if view is not None]
     if len(views) < len(seen):
@@ -64,12 +76,7 @@ def counterpart(
     index = solve([view.index for view in views], given) if passed is not None else None
     if passed is None or index is None:
         return None
-    view = View(views[0].shape, window, index, *passed)
-    if op.startswith("over_ranks:"):
-        return _combination(op, view)
-    if op.startswith("block:"):
-        return _block(view, int(op.split(":")[1]), reduced, given_reduced)
-    return folded(op, view, reduced, given_reduced) if reduced or given_reduced else view
+    return View(views[0].shape, window, index, *passed)
 
 
 def _scale_and_partial(op: str, views: Sequence[View]) -> tuple[Fraction, Partial | None] | None:
