@@ -1,6 +1,7 @@
 """A node as people look for it: what it is, where it stands, and the line that made it."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from scalify.ir.graph import Site
 from scalify.report.page import Page, Piece, Styled
@@ -39,8 +40,9 @@ def site_pieces(site: Site) -> Iterator[Piece]:
 
 
 def short_file(file: str) -> str:
-    """What follows ``site-packages``; the whole path of a user's own file."""
+    """What follows ``site-packages``; of a user's own file, the path from here, if it lies below."""
     for folder in _PACKAGES:
         if folder in file:
             return file.rpartition(folder)[2]
-    return file
+    path = Path(file)
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
