@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+from scalify_cases import Program, load_pair
+
 from scalify.ir.graph import Graph
 from scalify.ir.mesh import RankInt
-from scalify_cases import Program, load_pair
 
 
 def candidate() -> Graph:

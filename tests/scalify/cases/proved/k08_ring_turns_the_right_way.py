@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from scalify.ir.graph import Graph
 from scalify_cases import Program, load_pair
+
+from scalify.ir.graph import Graph
 
 RANKS = 4
 
@@ -17,3 +18,4 @@ def candidate() -> Graph:
 
 
 PAIR = replace(load_pair("unknown/k08_ring_turns_the_other_way"), verdict="proved", candidate=candidate())
+GAP = "a ring of ranks is no affine map of digits of the rank"

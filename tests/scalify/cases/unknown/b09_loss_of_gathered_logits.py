@@ -38,4 +38,3 @@ PAIR = Pair(
     outputs={"loss": replicated},
     draws={"target": below(CLASSES)},
 )
-MISPLACED = "a fused log-sum-exp of the baseline has no counterparts for its parts"

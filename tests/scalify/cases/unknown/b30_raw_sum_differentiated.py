@@ -35,4 +35,3 @@ PAIR = Pair(
     outputs={"loss": replicated, "dw": replicated},
     agreeing=("loss",),
 )
-MISPLACED = "the loss is not followed: sums of slices are not known to add up"

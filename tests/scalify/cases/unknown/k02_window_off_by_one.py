@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from scalify.ir.graph import Graph
 from scalify_cases import Program, load_pair
+
+from scalify.ir.graph import Graph
 
 TOKENS, WINDOW = 6, 4
 

@@ -1,4 +1,4 @@
-"""Four ranks share two key heads: neighbours hold different ones, but their query heads belong to the same."""
+"""Four ranks share two key heads: neighbours hold different ones, but their queries belong to the same."""
 
 from dataclasses import replace
 

@@ -1,7 +1,8 @@
 """A sum over ranks that hold different tokens, not different features, of the same product."""
 
-from scalify.ir.graph import Graph
 from scalify_cases import Pair, Program, replicated, sharded
+
+from scalify.ir.graph import Graph
 
 
 def baseline() -> Graph:

@@ -1,7 +1,8 @@
 """Shares of a sequence whose positions start at 0 on every rank."""
 
-from scalify.ir.graph import Graph
 from scalify_cases import Pair, Program, replicated, sharded
+
+from scalify.ir.graph import Graph
 
 
 def baseline() -> Graph:
@@ -15,8 +16,8 @@ def baseline() -> Graph:
 def candidate() -> Graph:
     p = Program(sp=2)
     x, rates = p.input("x", "f32", (4, 6)), p.input("rates", "f32", (6,))
-    angles = p.add("mul", p.counter(0, 4, 1), rates)
-    p.output("y", p.add("mul", x, p.add("cos", angles)))  # suspect
+    angles = p.add("mul", p.counter(0, 4, 1), rates)  # suspect
+    p.output("y", p.add("mul", x, p.add("cos", angles)))
     return p.graph()
 
 

@@ -1,8 +1,9 @@
 """A vocabulary-parallel embedding in which tokens of other ranks read the first row instead of nothing."""
 
+from scalify_cases import Pair, Program, below, replicated, sharded
+
 from scalify.ir.graph import Graph, NodeId
 from scalify.ir.mesh import RankInt
-from scalify_cases import Pair, Program, below, replicated, sharded
 
 ROWS, WIDTH, TOKENS = 8, 3, 5
 
@@ -38,3 +39,4 @@ PAIR = Pair(
     outputs={"y": replicated},
     draws={"tokens": below(ROWS)},
 )
+MISPLACED = "counting from the first row of the rank is blamed, which is right"

@@ -1,7 +1,8 @@
 """A ring that passes on blocks of keys: what rank r holds after a step is taken for that of rank r - 1."""
 
-from scalify.ir.graph import Graph
 from scalify_cases import Pair, Program, sharded
+
+from scalify.ir.graph import Graph
 
 RANKS = 4
 
