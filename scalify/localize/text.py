@@ -19,7 +19,8 @@ def relation_text(standing: Standing) -> str:
     parts = [f"the baseline's {standing.counterpart}"]
     if standing.scale != 1:
         parts[0] = f"{number(standing.scale)} times {parts[0]}"
-    parts.append(standing.layout or "in another order of its elements")
+    if standing.partial is None or standing.splits:
+        parts.append(standing.layout or "in another order of its elements")
     if standing.partial is not None:
         parts.append(pending_text(standing.partial))
     return ", ".join(parts)

@@ -402,7 +402,7 @@ def test_line_and_guess(name: str) -> None:
 
 def test_facts_of_a_suspect() -> None:
     suspect = CATALOGUE["missing all-reduce"].suspect()
-    assert suspect.known[0].endswith("the baseline's einsum_5, replicated, still to be summed over 4 ranks")
+    assert suspect.known[0].endswith("the baseline's einsum_5, still to be summed over 4 ranks")
     assert suspect.known[1] == "operand 1 (x) is the baseline's x, replicated"
     assert suspect.needed.startswith("the baseline's add_6 (add of einsum_5, x)")
     assert suspect.baseline is not None
