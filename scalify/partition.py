@@ -60,28 +60,30 @@ def _by_contractions(
 ) -> list[tuple[int, int]]:
     """Places with equally many contractions before them, or after them: a clock that neither distribution
     nor what only one program prepares at its start (or adds at its end) changes."""
+    passed = _contractions(own), _contractions(other)
     found: list[list[tuple[int, int]]] = []
-    for is_late in (True, False):
+    for ends in ((0, 0), (passed[0][-1], passed[1][-1])):
         clocks = [
-            {_ticks(order, place, is_late=is_late): place for place in reversed(places)}
-            for order, places in ((own, own_places), (other, other_places))
+            {counts[place] - end: place for place in reversed(places)}
+            for counts, places, end in zip(passed, (own_places, other_places), ends, strict=True)
         ]
         pairs = [(place, clocks[1][ticks]) for ticks, place in clocks[0].items() if ticks in clocks[1]]
         found.append(sorted(pairs))
-    return max(found, key=len)
+    return max(reversed(found), key=len)
 
 
-def _ticks(order: Sequence[Node], place: int, *, is_late: bool) -> int:
-    nodes = order[place + 1 :] if is_late else order[: place + 1]
-    return sum(CONTRACTIONS.get(node.op, 0) for node in nodes)
+def _contractions(order: Sequence[Node]) -> list[int]:
+    """How many contractions there are up to each node, itself included; 0 at the end of nothing."""
+    return list(itertools.accumulate(CONTRACTIONS.get(node.op, 0) for node in order)) or [0]
 
 
 def computed(graph: Graph) -> tuple[Node, ...]:
     """What outputs need of inputs, each node as late as the nodes before it allow.
 
     Inputs are left out, and so is what depends on none (masks, positions): every region makes these for
-    itself, for a value that crosses a cut is no longer known but by its name. A post-order walk from the outputs, in the order in which they are computed: graphs that list all
-    preparations of weights first have them beside their use.
+    itself, for a value that crosses a cut is no longer known but by its name. A post-order walk from the
+    outputs, in the order in which they are computed: graphs that list all preparations of weights first have
+    them beside their use.
     """
     nodes = graph.by_id()
     leaves = _leaves(graph)

@@ -56,6 +56,28 @@ def type_of(
     reshape, cast, ...) take it over; for all others it must have the inferred shape and kind of dtype, and
     then it is the answer. Raises ``InvalidGraph`` saying what is wrong, without naming a node.
     """
+    key = (op, operands, tuple(attrs.items()), mesh, declared)
+    known = _types.get(key)
+    if known is None:
+        known = _type_of(op, operands, attrs, mesh, declared)
+        if len(_types) >= MOST_TYPES:
+            _types.clear()
+        _types[key] = known
+    return known
+
+
+_types: dict[object, TensorType] = {}
+MOST_TYPES = 10_000
+"""Nodes of equal layers have equal types; this many are remembered."""
+
+
+def _type_of(
+    op: str,
+    operands: tuple[TensorType, ...],
+    attrs: Mapping[str, Attr],
+    mesh: Mesh,
+    declared: TensorType | None,
+) -> TensorType:
     spec = OPS.get(op)
     if spec is None:
         raise mistake(f"there is no op {op!r}: what has no meaning here is 'opaque'")

@@ -5,6 +5,7 @@ A stored tensor is a raw file (its whole storage, little-endian) seen through si
 
 import hashlib
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -59,13 +60,19 @@ def tensor_meta(value: object, what: str) -> TensorMeta:
 
 
 def _sizes(value: object, what: str) -> tuple[int, ...]:
-    sizes = tuple(_size(entry, what) for entry in array(value, what))
+    sizes = tuple(_plain_size(entry) or _size(entry, what) for entry in array(value, what))
     total = 1
     for size in sizes:
         total *= max(size, 1)
     if total > _MOST_ELEMENTS:
         raise damaged(f"{what} is beyond any memory")
     return sizes
+
+
+def _plain_size(value: object) -> int:
+    """A size as nearly all are written, without a word for what is wrong; 0 where it is not so."""
+    size = cast("dict[str, object]", value).get("as_int") if type(value) is dict and len(value) == 1 else 0
+    return size if type(size) is int and 0 < size < _MOST_ELEMENTS else 0
 
 
 def _size(value: object, what: str) -> int:
