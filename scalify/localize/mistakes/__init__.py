@@ -17,6 +17,7 @@ from scalify.localize.mistakes.code import (
 from scalify.localize.mistakes.ranks import (
     counted_per_rank,
     missing_combination,
+    parts_combined,
     unlike_factors,
     wrong_combination,
     wrong_divisor,
@@ -33,6 +34,7 @@ MISTAKES: Sequence[Mistake] = (
     other_result,
     wrong_combination,
     wrong_group,
+    parts_combined,
     missing_combination,
     counted_per_rank,
     different_constant,

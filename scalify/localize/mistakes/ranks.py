@@ -9,7 +9,7 @@ from scalify.ir.ops import OPS
 from scalify.localize.align import is_collective
 from scalify.localize.first import Finding, Scene, Why, is_movement
 from scalify.localize.standing import Standing
-from scalify.localize.text import groups_text, number, pending_text
+from scalify.localize.text import groups_text, number, pending_text, relation_text
 
 
 def wrong_group(scene: Scene, finding: Finding) -> str | None:
@@ -30,6 +30,17 @@ def wrong_group(scene: Scene, finding: Finding) -> str | None:
         f"wrong group: the {after.partial.kind} over {after.partial.ranks} of {scene.candidate.mesh.size} "
         f"ranks is still pending: the groups {groups_text(groups)} leave it"
     )
+
+
+def parts_combined(scene: Scene, finding: Finding) -> str | None:
+    """A combination over ranks that hold different parts of one value."""
+    node = finding.node
+    if node.op not in ("all_reduce", "reduce_scatter"):
+        return None
+    before = scene.standing(node.operands[0])
+    if before.partial is not None or not before.splits:
+        return None
+    return f"wrong group: its ranks hold different parts, and nothing is pending: {relation_text(before)}"
 
 
 def wrong_combination(scene: Scene, finding: Finding) -> str | None:
