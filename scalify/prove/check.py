@@ -19,7 +19,7 @@ from scalify.prove.engine import Derivation
 from scalify.prove.established import Established, Rejected, established
 from scalify.prove.places import are_inside, moved, points_of, read_at
 from scalify.prove.programs import Programs
-from scalify.prove.region import Goal, Region, Shown, goal_terms, shown
+from scalify.prove.region import Goal, Region, RegionTerms, Shown, goal_terms, shown
 from scalify.prove.steps import STEPS
 from scalify.relate.model import Relations
 
@@ -47,9 +47,12 @@ def check(
     return tuple(f"nothing is shown of output {name!r}" for name in programs.unshown())
 
 
-def replay(certificate: RegionCertificate) -> tuple[str, ...]:
-    """What is wrong with the proof of a region; nothing if it can be replayed."""
-    known = established(certificate)
+def replay(certificate: RegionCertificate, lowered: RegionTerms | None = None) -> tuple[str, ...]:
+    """What is wrong with the proof of a region; nothing if it can be replayed.
+
+    ``lowered`` are the region's terms where they are at hand; else they are made again.
+    """
+    known = established(certificate, lowered)
     for place, step in enumerate(certificate.derivations):
         try:
             _follow(known, step)
@@ -94,7 +97,8 @@ def _is_so(known: Established, goal: Goal, answer: Shown, view: View) -> bool:
     target = read_at(answer.index, points)
     inside = moved(read_at(own, points), [-start for start, _ in view.window])
     return (
-        view.is_plain
+        view.scale == 1
+        and view.partial is None
         and answer.index.domain == own.domain
         and are_inside(target, given.domain)
         and are_inside(inside, view.index.domain)

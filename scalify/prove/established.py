@@ -111,9 +111,9 @@ class Established:
         return False
 
 
-def established(certificate: RegionCertificate) -> Established:
-    """Nothing but the terms of the region, made again, and which of them are equal."""
-    lowered = terms_of(certificate.region)
+def established(certificate: RegionCertificate, lowered: RegionTerms | None = None) -> Established:
+    """Nothing but the terms of the region (made again if they are not at hand), and which are equal."""
+    lowered = lowered or terms_of(certificate.region)
     pairs = [goal_terms(goal, lowered) for goal in certificate.region.goals]
     used = needed(lowered.terms, [term for pair in pairs for term in pair])
     return Established(certificate, lowered, Classes(lowered.terms, used))

@@ -18,7 +18,7 @@ from scalify.prove.certificate import text
 from scalify.prove.certificate import whole as number
 from scalify.prove.established import Established, Rejected
 from scalify.prove.places import Points, all_points, are_inside, moved, points_of, read_at
-from scalify.prove.rules.counterpart import Reading, counterpart, joint
+from scalify.prove.rules.counterpart import Reading, concluded, joint
 from scalify.prove.rules.pieces import assembled, piece, united
 from scalify.prove.rules.ranks import over_ranks, owned, owners
 from scalify.prove.rules.scales import scaled, unscaled
@@ -39,8 +39,8 @@ def _counterpart(known: Established, own: TermId, other: TermId, cells: Cells) -
     known.must_compute(own, op, reduced, *zip(reads, own_terms, strict=True))
     known.must_compute(other, op, given_reduced, *zip(given, other_terms, strict=True))
     readings = [Reading(index, known.view(cell)) for index, cell in zip(reads, rest[2::5], strict=True)]
-    view = counterpart(op, readings, reduced, given, given_reduced)
     inner = joint(op, readings, given)
+    view = None if inner is None else concluded(op, inner, reduced, given_reduced)
     if view is None or inner is None:
         return None
     points = points_of(inner.index.domain)

@@ -19,7 +19,7 @@ from scalify.normalize.meaning import Values, combined
 from scalify.normalize.terms import Access, Terms
 from scalify.prove.encoding import COMMUTATIVE
 from scalify.prove.region import Goal, RegionTerms, shown
-from scalify.prove.rules.counterpart import counterpart, folded, joint
+from scalify.prove.rules.counterpart import concluded, counterpart, folded, joint
 from scalify.prove.rules.pieces import assembled, piece, united
 from scalify.prove.rules.ranks import over_ranks, owned, owners
 from scalify.prove.rules.scales import scaled, unscaled
@@ -43,6 +43,16 @@ def of_joint(source: Source, rule: Rule) -> bool | None:
     if case is None or case.reduced or case.given_reduced or ":" in case.op:
         return None
     view = rule(case.op, case.readings(), case.given)
+    return None if view is None else holds(view, case.candidate(), case.baseline())
+
+
+def of_concluded(source: Source, rule: Rule) -> bool | None:
+    """From the view of the whole index space to that of the result."""
+    case = Joints(source).joint()
+    inner = None if case is None else joint(case.op, case.readings(), case.given)
+    if case is None or inner is None:
+        return None
+    view = rule(case.op, inner, case.reduced, case.given_reduced)
     return None if view is None else holds(view, case.candidate(), case.baseline())
 
 
@@ -287,6 +297,7 @@ EXPERIMENTS: Mapping[str, tuple[Experiment, Rule]] = {
     "counterpart": (of_counterpart, counterpart),
     "joint": (of_joint, joint),
     "folded": (of_folded, folded),
+    "concluded": (of_concluded, concluded),
     "over_ranks": (of_over_ranks, over_ranks),
     "owned": (of_owned, owned),
     "owners": (of_owners, owners),

@@ -50,8 +50,11 @@ def counterpart(
     ``given_reduced`` count the trailing dimensions that the two operations fold.
     """
     view = joint(op, readings, given)
-    if view is None:
-        return None
+    return None if view is None else concluded(op, view, reduced, given_reduced)
+
+
+def concluded(op: str, view: View, reduced: int, given_reduced: int) -> View | None:
+    """The view of the result, from that of the whole index space."""
     if op.startswith("over_ranks:"):
         return _combination(op, view)
     if op.startswith("block:"):
