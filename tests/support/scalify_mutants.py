@@ -52,10 +52,10 @@ CHOICES: Mapping[tuple[str, str], tuple[str, ...]] = {
 
 
 class Mutant(NamedTuple):
-    """A graph with one mistake, and the mistake in words."""
+    """A graph with one mistake, the mistake in words, and the nodes that a verdict may blame for it."""
 
     what: str
-    node: NodeId
+    places: frozenset[NodeId]
     graph: Graph
 
 
@@ -65,9 +65,11 @@ def mutants(graph: Graph) -> Iterator[Mutant]:
         for what, changed in _changes(node, graph.nodes[:place], graph.mesh.size):
             made = _with(graph, place, changed)
             if made is not None:
-                yield Mutant(f"{node.op} {node.id}: {what}", node.id, made)
+                places = frozenset(each.id for each in changed)
+                yield Mutant(f"{node.op} {node.id}: {what}", places, made)
         for what, made in _left_out(graph, node):
-            yield Mutant(f"{node.op} {node.id}: {what}", node.id, made)
+            readers = [reader.id for reader in graph.nodes if node.id in reader.operands]
+            yield Mutant(f"{node.op} {node.id}: {what}", frozenset((*node.operands, *readers)), made)
 
 
 def _with(graph: Graph, place: int, changed: Sequence[Node]) -> Graph | None:

@@ -27,4 +27,4 @@ def candidate() -> Graph:
 PAIR = replace(
     load_pair("unknown/b64_replicated_text_attended_twice"), verdict="proved", candidate=candidate()
 )
-GAP = "sums of slices are not known to add up to the sum of all"
+GAP = "a fold of a concatenation is not known as folds of its parts"
