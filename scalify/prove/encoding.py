@@ -83,6 +83,9 @@ def encode(terms: Terms, used: Sequence[TermId], baseline: frozenset[TermId], na
         for other in terms.equal.get(number, ()):
             tables.row("same0", number, other)
         tables.row("side", number, 0 if is_baseline else 1)
+        tables.row("space0", number, "x".join(map(str, term.space)))
+        if not term.operands:
+            tables.row("leaf0", number)
         if is_baseline or not term.operands:
             tables.row("seen", number, number, names.of_same(term.space))
         if combination(term.op) is not None:
