@@ -84,7 +84,8 @@ def constant(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
         return _by_rank(low, node, data, domain)
     values = cast(tuple[float, ...], data)
     if len(set(values)) == 1 and values[0] == values[0]:
-        return low.number(float(values[0]) if not isinstance(values[0], int) else values[0], domain)
+        is_whole = KIND_OF[node.type.dtype] != "float"
+        return low.fraction(Fraction(values[0]), domain) if is_whole else low.number(float(values[0]), domain)
     if len(shape) == 1 and len(values) > 1 and _is_range(values):
         return low.terms.index(domain, along(1, shape[0], int(values[1] - values[0]), int(values[0])))
     return _content(low, _digest(values), domain)

@@ -165,6 +165,7 @@ def _constants() -> Iterator[Make]:
         ((1.0, 2.0, 3.0, 4.0), "c64", (2,)),
         ((2**62, 2**62 + 1), "i64", (2,)),
         ((3, 3, 3), "u8", (3,)),
+        ((-65504,), "i32", ()),
     ):
         yield lambda build, d=data, t=dtype, s=shape: build.constant(d, cast(DType, t), s)
     for base, terms in (
