@@ -192,6 +192,31 @@ def _lookup(p: _Program) -> None:
         p.real.append(p.build.add("mul", found, p.build.add("cast", inside, dtype="f32")))
 
 
+def _ordering(p: _Program) -> None:
+    """The best of functions that keep the order: values and places."""
+    x = p.any()
+    scaled = p.build.add("mul", p.bounded(x), p.build.constant(p.rng.choice((0.5, 2.0)), "f32"))
+    made = p.rng.choice(
+        (x, scaled, p.build.add("softmax", p.bounded(x), axis=1), p.build.add("exp", p.bounded(x)))
+    )
+    op = p.rng.choice(("sort", "topk_values"))
+    attrs = {"descending": True} if op == "sort" else {"k": 6, "largest": p.rng.random() < 0.5}
+    p.real.append(p.build.add(op, made, axis=1, attrs=attrs))
+
+
+def _picked(p: _Program) -> None:
+    """Of every row, what an index picks, less what the row shares."""
+    values, index = p.bounded(p.any()), p.whole[0]
+    first = _cut(p, index, 1, 0, 1)
+    spread = p.build.add("broadcast", p.build.add("reshape", first, shape=(4,)), dims=(0,), shape=SHAPE)
+    hit = p.build.add("cast", p.build.add("eq", spread, p.whole[1]), dtype="f32")
+    top = p.build.add("reduce", values, kind="max", axes=(1,), keepdims=True)
+    logits = p.build.add("sub", values, top) if p.rng.random() < 0.7 else values
+    found = p.build.add("reduce", p.build.add("mul", hit, logits), kind="sum", axes=(1,), keepdims=True)
+    p.build.add("take", p.build.add("reduce", values, kind="sum", axes=(0,)), spread, axis=0)
+    p.real.append(p.build.add("broadcast", found, dims=(0, 1), shape=SHAPE))
+
+
 def _collective(p: _Program) -> None:
     mesh = p.build.mesh
     if mesh.size == 1:
