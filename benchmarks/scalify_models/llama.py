@@ -1,7 +1,8 @@
 """Llama as Transformers has it, and the same with tensor parallelism in plain PyTorch collectives.
 
 For ``scalify capture``: ``baseline_ATTENTION`` builds the former, ``tensor_parallel`` the latter. Sizes come
-from the environment variable SCALIFY_LLAMA (a name in SIZES). Everything is on the meta device: no weight is held.
+from the environment variable SCALIFY_LLAMA (a name in SIZES). Everything is on the meta device: no weight is
+held.
 """
 
 import os
@@ -59,7 +60,7 @@ def _inputs(size: Size) -> Tensor:
 
 
 def _baseline(attention: str) -> tuple[nn.Module, tuple[Tensor], dict[str, Any]]:
-    from transformers import LlamaConfig, LlamaForCausalLM
+    from transformers import AutoModelForCausalLM, LlamaConfig
 
     size = chosen()
     config = LlamaConfig(
@@ -69,10 +70,10 @@ def _baseline(attention: str) -> tuple[nn.Module, tuple[Tensor], dict[str, Any]]
         num_attention_heads=size.heads,
         num_key_value_heads=size.kv_heads,
         vocab_size=size.vocabulary,
-        attn_implementation=attention,
     )
     with torch.device("meta"):
-        return LlamaForCausalLM(config).eval(), (_inputs(size),), {"use_cache": False}
+        model = AutoModelForCausalLM.from_config(config, attn_implementation=attention)
+        return model.eval(), (_inputs(size),), {"use_cache": False}
 
 
 def baseline_eager() -> tuple[nn.Module, tuple[Tensor], dict[str, Any]]:

@@ -24,10 +24,11 @@ def where(low: Lowering, condition: Access, chosen: Access, otherwise: Access) -
         return low.spread(chosen if decided else otherwise, domain)
     if _is_excluded(low, chosen):
         return low.point("where", negated(low, condition), otherwise, chosen)
-    if number_of(low.terms, otherwise) == 0 and number_of(low.terms, chosen) is None:
-        return multiply(low, chosen, condition)
+    if number_of(low.terms, otherwise) == 0:
+        scalar = number_of(low.terms, chosen) is not None
+        return multiply(low, condition, chosen) if scalar else multiply(low, chosen, condition)
     if number_of(low.terms, chosen) == 0 and not _is_excluded(low, otherwise):
-        return multiply(low, otherwise, negated(low, condition))
+        return where(low, negated(low, condition), otherwise, chosen)
     return low.point("where", condition, chosen, otherwise)
 
 

@@ -25,6 +25,8 @@ def goes_outside(terms: Terms, factor: Access) -> bool:
     term = terms[factor.term]
     if term.op == "reciprocal":
         return terms[term.operands[0].term].op != "sqrt"
+    if term.op == "sqrt":
+        return not terms[factor.term].space[1:] and goes_outside(terms, term.operands[0])
     return term.op == "exp" or (term.op.startswith("number:") and term.op != "number:-1")
 
 

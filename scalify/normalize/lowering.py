@@ -13,7 +13,7 @@ from scalify.ir.mesh import RankInt
 from scalify.ir.ops import OPS
 from scalify.layout.digits import Expr, Term, summed
 from scalify.layout.maps import IndexMap, Shape, broadcast
-from scalify.normalize.numbers import LOWEST, LOWEST_ASSUMED, real
+from scalify.normalize.numbers import LOWEST, LOWEST_ASSUMED, real, root
 from scalify.normalize.terms import Access, Terms, composed
 
 
@@ -43,6 +43,11 @@ class Lowering:
 
     def number(self, value: float, domain: Shape) -> Access:
         """A constant, everywhere on ``domain``."""
+        found = root(value)
+        if found is not None:
+            degree, fraction = found
+            inner = self.point("sqrt", self.fraction(fraction, domain))
+            return self.point("sqrt", inner) if degree == 4 else inner
         number = real(value)
         if value in LOWEST:
             self.assumed.add(LOWEST_ASSUMED)

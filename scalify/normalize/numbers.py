@@ -2,8 +2,9 @@
 
 Programs write reals as floats: ``0.1``, ``1 / 3``, ``64 ** -0.5``. A float next to a fraction with a small
 denominator is read as that fraction; any other by its first fourteen digits, since two ways of computing one
-constant differ in the last ones. The lowest number of a float type is what masks are filled with; it is read
-as minus infinity, which is an assumption that a verdict prints.
+constant differ in the last ones. Square and fourth roots of fractions are kept as such, so that halves of a
+scale multiply to the whole. The lowest number of a float type is what masks are filled with; it is read as
+minus infinity, which is an assumption that a verdict prints.
 """
 
 from decimal import Context, Decimal
@@ -23,6 +24,9 @@ LOWEST = frozenset(
 LARGEST_DENOMINATOR = 10**6
 DIGITS = Context(prec=14)
 
+LARGEST_UNDER_ROOT = 10**4
+ROOT_ULPS = 4
+
 LOWEST_ASSUMED = "the lowest number of a float type, as masks hold it, stands for minus infinity"
 
 
@@ -38,3 +42,20 @@ def real(value: float) -> Fraction | str:
     if abs(simple - exact) <= Fraction(ulp(float(value))):
         return simple
     return Fraction(DIGITS.create_decimal(Decimal(value)))
+
+
+@lru_cache(maxsize=4096)
+def root(value: float) -> tuple[int, Fraction] | None:
+    """Of which fraction a number is the square root (2) or the fourth root (4), if of a simple one."""
+    if (
+        not isfinite(value)
+        or value <= 0
+        or real(value) == Fraction(value).limit_denominator(LARGEST_DENOMINATOR)
+    ):
+        return None
+    for degree in (2, 4):
+        power = Fraction(value) ** degree
+        simple = power.limit_denominator(LARGEST_UNDER_ROOT)
+        if simple and abs(power / simple - 1) <= Fraction(degree * ROOT_ULPS, 2**53):
+            return degree, simple
+    return None

@@ -32,21 +32,36 @@ def multiply(low: Lowering, one: Access, other: Access) -> Access:
 
 def _needs_rewriting(low: Lowering, first: Sequence[Access], second: Sequence[Access]) -> bool:
     """Whether anything cancels, or a number stands elsewhere than at the end of a flat product."""
-    if len(second) == 1 and number_of(low.terms, second[0]) not in (None, 1):
+    if len(second) == 1 and number_of(low.terms, second[0]) not in (None, 0, 1):
         return any(number_of(low.terms, factor) is not None for factor in first)
     if any(number_of(low.terms, factor) is not None for factor in (*first, *second)):
         return True
-    return any(inverse(low, one) == other or one == inverse(low, other) for one in first for other in second)
+    return any(
+        inverse(low, one) == other or one == inverse(low, other) or _is_twice_a_root(low, one, other)
+        for one in first
+        for other in second
+    )
+
+
+def _is_twice_a_root(low: Lowering, one: Access, other: Access) -> bool:
+    return one == other and low.terms[one.term].op == "sqrt"
 
 
 def product(low: Lowering, parts: Sequence[Access], domain: Shape) -> Access:
     """The product of factors that are read over ``domain``; of none, the number 1."""
     number = Fraction(1)
     kept: list[Access] = []
-    for part in parts:
+    left = list(reversed(parts))
+    while left:
+        part = left.pop()
         value = number_of(low.terms, part)
         if value is not None:
             number *= value
+            continue
+        if part in kept and low.terms[part.term].op == "sqrt":
+            kept.remove(part)
+            under = low.terms.read(part.index, low.terms[part.term].operands[0])
+            left.extend(factors(low.terms, under) if under is not None else (part, part))
             continue
         opposite = next((k for k in kept if inverse(low, k) == part or k == inverse(low, part)), None)
         if opposite is not None:
