@@ -231,6 +231,7 @@ def _collective(p: _Program) -> None:
 
 
 STEPS: tuple[Step, ...] = (
+    *(_ordering, _picked),
     *(_sum, _sum, _product, _product, _quotient, _power, _exponential, _logarithm, _comparison, _comparison),
     *(
         _logic,
