@@ -27,8 +27,10 @@ WRONG = tuple(name for name in LAYER_PLANS if name not in RIGHT)
 OPEN = Kind(is_causal=False)
 NARROW = Kind(head=4)
 """The scale of such heads is a half, of which PyTorch multiplies queries and keys with the square root."""
-MASKS = pytest.mark.xfail(strict=True, reason="a choice between 1 and 0 is not known to be its condition")
-ROOTS = pytest.mark.xfail(strict=True, reason="the square of a root's first digits is not the number")
+ONE_HEAD = pytest.mark.xfail(
+    strict=True,
+    reason="with one head on a rank a divisor leaves the sum over its elements, with more heads it stays",
+)
 
 transformers = pytest.importorskip("transformers", reason="Transformers is not installed")
 
@@ -44,8 +46,8 @@ def _layer(kind: Kind) -> Graph:
 
 
 @cache
-def _decoder(kind: Kind) -> Graph:
-    return graph_of(decoder_alone(kind))
+def _decoder() -> Graph:
+    return graph_of(decoder_alone())
 
 
 @cache
@@ -83,16 +85,12 @@ def _llama_of(ranks: int) -> Graph:
     return graph_of(llama.tensor_parallel, ranks=ranks)
 
 
-@pytest.mark.parametrize(
-    ("kind", "ranks"),
-    [(OPEN, 2), pytest.param(CAUSAL, 4, marks=MASKS)],
-    ids=["open-2", "causal-4"],
-)
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=ONE_HEAD)])
 @pytest.mark.parametrize("name", RIGHT)
-def test_a_layer_that_pytorch_distributes_is_the_layer(name: str, kind: Kind, ranks: int) -> None:
-    candidate = graph_of(layer_by(LAYER_PLANS[name], kind), ranks=ranks)
+def test_a_layer_that_pytorch_distributes_is_the_layer(name: str, ranks: int) -> None:
+    candidate = graph_of(layer_by(LAYER_PLANS[name]), ranks=ranks)
 
-    assert isinstance(scalify.verify(_layer(kind), candidate), Proved)
+    assert isinstance(scalify.verify(_layer(CAUSAL), candidate), Proved)
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -103,7 +101,6 @@ def test_a_wrong_plan_is_not_proved(name: str, kind: Kind) -> None:
     assert isinstance(scalify.verify(_layer(kind), candidate), Unknown)
 
 
-@ROOTS
 def test_heads_are_scaled_by_roots() -> None:
     candidate = graph_of(layer_by(LAYER_PLANS["tensor parallel"], NARROW), ranks=2)
 
@@ -111,16 +108,12 @@ def test_heads_are_scaled_by_roots() -> None:
 
 
 @pytest.mark.parametrize(
-    ("head", "kind", "layout"),
-    [
-        (Replicate(), OPEN, "replicated"),
-        (Shard(-1), OPEN, "dimension 2 sharded over tp"),
-        pytest.param(Shard(-1), CAUSAL, "dimension 2 sharded over tp", marks=MASKS),
-    ],
-    ids=["whole", "cut", "cut-causal"],
+    ("head", "layout"),
+    [(Replicate(), "replicated"), (Shard(-1), "dimension 2 sharded over tp")],
+    ids=["whole", "cut"],
 )
-def test_a_decoder_that_pytorch_distributes_is_the_decoder(head: Placement, kind: Kind, layout: str) -> None:
-    verdict = scalify.verify(_decoder(kind), graph_of(decoder_by(head, kind), ranks=2))
+def test_a_decoder_that_pytorch_distributes_is_the_decoder(head: Placement, layout: str) -> None:
+    verdict = scalify.verify(_decoder(), graph_of(decoder_by(head), ranks=2))
 
     assert isinstance(verdict, Proved)
     assert [output.layout for output in verdict.outputs] == [layout]
