@@ -12,6 +12,8 @@ Trusted are the lowering, which terms are equal (``scalify.prove.classes``), and
 scales and pending combinations. The engine, its program and its encoding are not.
 """
 
+from collections.abc import Sequence
+
 from scalify.ir.graph import Graph
 from scalify.layout.views import View
 from scalify.prove.certificate import RULES_VERSION, Certificate, RegionCertificate, premises_of
@@ -25,13 +27,20 @@ from scalify.relate.model import Relations
 
 
 def check(
-    certificate: Certificate, baseline: Graph, candidate: Graph, relations: Relations
+    certificate: Certificate,
+    baseline: Graph,
+    candidate: Graph,
+    relations: Relations,
+    lowered: Sequence[RegionTerms] | None = None,
 ) -> tuple[str, ...]:
-    """What is wrong with a certificate of these programs under these relations; nothing if it holds."""
+    """What is wrong with a certificate of these programs under these relations; nothing if it holds.
+
+    ``lowered`` are the terms of the distinct regions where they are at hand.
+    """
     if certificate.rules_version != RULES_VERSION:
         return (f"the rules are of version {certificate.rules_version}, not {RULES_VERSION}",)
     for number, region in enumerate(certificate.regions):
-        problems = replay(region)
+        problems = replay(region, lowered[number] if lowered is not None else None)
         if problems:
             return tuple(f"proof {number}: {problem}" for problem in problems)
     programs = Programs(baseline, candidate, relations)

@@ -5,14 +5,15 @@ without pending sums or scales. So every region is a statement by itself, and eq
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import process_time
 
 from scalify.ir.graph import Graph
 from scalify.localize import localize
 from scalify.partition import computed, partition, segments
-from scalify.prove.certificate import Certificate
+from scalify.prove.certificate import certificate_of
 from scalify.prove.chain import Chain, Progress, prove_chain
+from scalify.prove.check import check
 from scalify.prove.engine import Budget, StopReason
 from scalify.relate.model import Relations
 from scalify.verdict import OutputResult, Proved, Reason, Suspect, Unknown, Verdict, Work
@@ -52,17 +53,29 @@ def verify(
     work = Work(
         baseline_nodes=len(baseline.nodes),
         candidate_nodes=len(candidate.nodes),
-        ranks=candidate.mesh.size,
+        ranks=candidate.unrolled or candidate.mesh.size,
         regions=len(chain.links) + (not chain.is_complete),
         distinct_regions=len(chain.proofs),
         derivations=sum(len(proof.saturation.derivations) for proof in chain.proofs),
         cpu_s=process_time() - start_s,
     )
     if chain.is_complete and all(output.layout is not None for output in outputs):
-        return Proved(
-            outputs=outputs,
-            assumptions=(*_assumptions(relations), *_assumed(chain)),
-            certificate=Certificate(regions=(), used=(), rules_version=1),
+        certificate = certificate_of(chain)
+        used = dict.fromkeys(link.proof for link in chain.links)
+        lowered = [chain.proofs[number].region_terms for number in used]
+        problems = check(certificate, baseline, candidate, relations, lowered)
+        if not problems:
+            return Proved(
+                outputs=outputs,
+                assumptions=(*_assumptions(relations), *_assumed(chain)),
+                certificate=certificate,
+                work=replace(work, cpu_s=process_time() - start_s),
+            )
+        return Unknown(
+            reason=Reason.UNCHECKED,
+            outputs=_results(relations, {}),
+            assumptions=_assumptions(relations),
+            missing=problems,
             work=work,
         )
     return Unknown(
@@ -130,4 +143,7 @@ def _assumed(chain: Chain) -> tuple[str, ...]:
 
 
 def _assumptions(relations: Relations) -> tuple[str, ...]:
-    return (*(f"{relation.candidate}: {relation.text}" for relation in relations.inputs), *relations.notes)
+    return (
+        *(f"{relation.name or relation.candidate}: {relation.text}" for relation in relations.inputs),
+        *relations.notes,
+    )
