@@ -105,7 +105,7 @@ def _planted(name: str, count: int, rng: Random) -> Counter[str]:
 def _outcomes(pair: Pair, mutant: Mutant) -> Sequence[str]:
     changed = replace(pair, candidate=mutant.graph)
     if not changed.is_finite():
-        return ("made", "not finite")
+        return ("made", "not finite or out of range")
     verdict = verify(changed.baseline, changed.candidate, changed.relations())
     right = not changed.differing()
     if isinstance(verdict, Proved):

@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from scalify.errors import ScalifyError
 from scalify.ir.build import GraphBuilder
 from scalify.ir.evaluate import evaluate
 from scalify.ir.graph import Attr, DType, Graph, Node, NodeId, Site
@@ -302,9 +303,12 @@ class Pair:
         )  # fmt: skip
 
     def is_finite(self) -> bool:
-        """Whether all values of all outputs are finite numbers."""
-        values = [ranks for results in self.run(self.relations()) for ranks in results.values()]
-        return all(np.isfinite(value).all() for ranks in values for value in ranks)
+        """Whether both graphs can be run, and give finite numbers only."""
+        try:
+            results = self.run(self.relations())
+        except ScalifyError:
+            return False
+        return all(np.isfinite(value).all() for outputs in results for value in outputs.values())
 
     def run(self, relations: Relations, seed: int = 0) -> tuple[Mapping[str, Sequence[Array]], ...]:
         """Both graphs' outputs on random inputs."""
