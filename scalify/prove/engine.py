@@ -7,8 +7,10 @@ The engine calls back into Python for index maps. It finds the functions by name
 engine runs at a time in a process (egglog binds an engine to its thread anyway).
 """
 
+import threading
 from ast import literal_eval
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
@@ -82,6 +84,7 @@ class _Session:
 
 
 _session: list[_Session] = []
+_kept = threading.local()
 
 
 def saturate(
@@ -101,9 +104,9 @@ def saturate(
     session = _Session(names, terms, reach)
     _session.append(session)
     try:
-        graph = new_engine()
-        _load(graph, tables)
-        reason = _run(graph, session, budget)
+        with _engine() as graph:
+            _load(graph, tables)
+            reason = _run(graph, session, budget)
     finally:
         _session.remove(session)
     return Saturation(
@@ -113,13 +116,27 @@ def saturate(
     )
 
 
+@contextmanager
+def _engine() -> "Generator[EGraph]":
+    """An engine that knows the rules and nothing else. Compiling the rules costs as much as a small proof, so
+    each thread keeps one and takes back what a problem told it; one that failed is not used again."""
+    graph: EGraph | None = getattr(_kept, "graph", None)
+    if graph is None:
+        graph = new_engine()
+        _do(graph, program())
+        for name in CALLBACKS:
+            code = f"__import__('{__name__}', fromlist=['x']).CALLBACKS['{name}']"
+            _do(graph, f'(set (do-{name}) (py-eval "{code}" (py-dict) (py-dict)))')
+    _kept.graph = None
+    _do(graph, "(push)")
+    yield graph
+    _do(graph, "(pop)")
+    _kept.graph = graph
+
+
 def _load(graph: "EGraph", tables: Tables) -> None:
-    _do(graph, program())
     with TemporaryDirectory(prefix="scalify-") as folder:
         _do(graph, tables.write(Path(folder)))
-    for name in CALLBACKS:
-        code = f"__import__('{__name__}', fromlist=['x']).CALLBACKS['{name}']"
-        _do(graph, f'(set (do-{name}) (py-eval "{code}" (py-dict) (py-dict)))')
     _do(graph, "(run-schedule (saturate (run load)))")
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from time import process_time
 
 from scalify.ir.graph import Graph
-from scalify.localize import localize
 from scalify.partition import computed, partition, segments
 from scalify.prove.certificate import certificate_of
 from scalify.prove.chain import Chain, Progress, prove_chain
@@ -55,7 +54,7 @@ def verify(
         candidate_nodes=len(candidate.nodes),
         ranks=candidate.unrolled or candidate.mesh.size,
         regions=len(chain.links) + (not chain.is_complete),
-        distinct_regions=len(chain.proofs),
+        distinct_regions=len({link.proof for link in chain.links}) + (not chain.is_complete),
         derivations=sum(len(proof.saturation.derivations) for proof in chain.proofs),
         cpu_s=process_time() - start_s,
     )
@@ -117,6 +116,9 @@ def _suspect(chain: Chain, baseline: Graph, candidate: Graph) -> Suspect | None:
     """The place to look at; none where an engine was stopped before it had said what it could."""
     if chain.stuck is None or _reason(chain) is Reason.BUDGET:
         return None
+    # Proofs, which are most runs, do without what it imports.
+    from scalify.localize import localize
+
     return localize(*chain.stuck, baseline, candidate)
 
 
