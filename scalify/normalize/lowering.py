@@ -4,6 +4,7 @@ Whatever is not expressible becomes a term without a meaning (``Lowering.unknown
 itself on the same operands. So nothing is ever guessed: it only stays unproved.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -90,7 +91,7 @@ class Lowering:
     def unknown(self, node: Node, operands: Sequence[Access]) -> Access:
         """A term of which nothing is known but its attributes and operands.
 
-        A collective depends on all ranks' operands and on the own rank; what has attributes that differ
+        What communicates depends on all ranks' operands and on the own rank; what has attributes that differ
         between ranks, or no operands at all, may depend on the own rank as well.
         """
         self.unknown_nodes.append(node)
@@ -98,7 +99,7 @@ class Lowering:
         if node.op == "opaque":
             dtypes = [self.types[operand].dtype for operand in node.operands]
             name = f"{name} of {', '.join(dtypes)} -> {node.type.dtype}"
-        if OPS[node.op].across is not None:
+        if OPS[node.op].across is not None or _communicates(node):
             return self._blocks(name, node.type.shape, [*operands, self.own_rank()], 0, len(operands))
         if not operands or any(map(_differs, node.attrs.values())):
             operands = [*operands, self.own_rank()]
@@ -133,6 +134,21 @@ class Lowering:
         reduced = sum(len(block) for block in blocks)
         op = f"block:{made}:{name}:{tuple(shape[batch:])}:{tuple(blocks)}"
         return self.terms.fold(op, read, reduced, made)
+
+
+COMMUNICATION = re.compile(
+    "c10d|collective|all[_-]?(reduce|gather|to[_-]?all)|reduce[_-]?scatter|(^|[._:])i?(send|recv)([._]|$)"
+)
+"""What the target of an opaque node is called if ranks may exchange values in it."""
+
+
+def _communicates(node: Node) -> bool:
+    """Whether an opaque node may depend on other ranks: by its name, or because its loader says so."""
+    config = str(node.attrs.get("config", ""))
+    target = str(node.attrs.get("target", "")).lower()
+    return node.op == "opaque" and (
+        config.startswith("rank-dependent") or COMMUNICATION.search(target) is not None
+    )
 
 
 def _differs(value: Attr) -> bool:

@@ -190,6 +190,27 @@ def test_an_opaque_op_without_operands_may_depend_on_the_rank() -> None:
     assert 0 in lower(build.graph().nodes, 2, {}, terms).accesses[node].index.reads()
 
 
+@pytest.mark.parametrize(
+    ("target", "config", "depends"),
+    [
+        ("_c10d_functional.all_gather_into_tensor.default", "", True),
+        ("vllm::all_reduce", "", True),
+        ("torch.distributed.isend", "", True),
+        ("hlo.custom-call.x", "rank-dependent of 4x1", True),
+        ("hlo.custom-call.x", "", False),
+        ("aten.sendrecv_like", "", False),
+    ],
+)
+def test_what_may_communicate_depends_on_all_ranks(target: str, config: str, depends: bool) -> None:
+    """Of a value that all ranks hold, an unknown exchange may give each rank something else."""
+    terms = Terms()
+    build = GraphBuilder("opaque", mesh=TP2)
+    same = build.constant(3.0, "f32", (4,))
+    node = build.add("opaque", same, shape=(4,), dtype="f32", target=target, config=config)
+    index = lower(build.graph().nodes, 2, {}, terms).accesses[node].index
+    assert (0 in index.reads()) == depends
+
+
 def test_blocks_of_other_shapes_are_other_operands() -> None:
     """Two operands that are numbers everywhere read nothing: only their shapes tell them apart."""
     terms = Terms()
