@@ -3,8 +3,8 @@
 ``target`` names a build function. On one device it takes nothing, on a mesh ``(rank, groups)``, groups by
 axis name; it returns ``(module_or_function, args)`` or ``(module_or_function, args, kwargs)``. Modules and
 inputs on the meta device will do: no weight is looked at. On a mesh every rank is captured in turn in this
-process, behind PyTorch's fake process group, and the ranks are merged into one graph, which fails where
-they differ in more than where their shards start.
+process, behind PyTorch's fake process group, and the ranks are merged into one graph. Where they differ in
+more than where their shards start (uneven shards), their programs stand in it side by side.
 
 What is written: on one device, and with ``per_rank``, an archive of torch.export (without weights) that
 torch.export.load reads too; else a graph as text.
@@ -28,7 +28,7 @@ from scalify.errors import CaptureFailed, InvalidGraph
 from scalify.ir.graph import Graph
 from scalify.ir.mesh import SINGLE, Mesh
 from scalify.ir.text import save
-from scalify.load.ranks import merge
+from scalify.load.together import together
 from scalify.load.torch_export.beside import MEMBER, Beside, as_json
 from scalify.load.torch_export.program import Program
 from scalify.load.torch_export.translate import translate
@@ -72,7 +72,7 @@ def captured(build: Build, *, name: str, mesh: Mesh = SINGLE, progress: Progress
         if progress is not None:
             progress(rank + 1, mesh.size)
     try:
-        return merge(graphs, mesh)
+        return together(graphs, mesh)
     except InvalidGraph as error:
         raise CaptureFailed(
             str(error), hint="capture with --per-rank to have each rank's own graph in a file"

@@ -10,6 +10,7 @@ from scalify.ir.mesh import Mesh
 from scalify.ir.ops import type_of
 from scalify.ir.ops.dtypes import KIND_OF
 from scalify.ir.ops.spec import mistake
+from scalify.ir.unrolled import MOST_RANKS, unranked
 
 MAX_NODES = 2_000_000
 MAX_RANKS = 65_536
@@ -30,6 +31,8 @@ def check(graph: Graph) -> None:
             raise InvalidGraph(f"{place(node)}: {error}", hint=error.hint) from None
         types[node.id] = node.type
     _check_outputs(graph, types, inputs)
+    if graph.unrolled:
+        _check_unrolled(graph)
 
 
 def place(node: Node) -> str:
@@ -87,3 +90,17 @@ def _check_outputs(graph: Graph, types: dict[NodeId, TensorType], inputs: set[At
         if output.alias is not None and output.alias not in inputs:
             raise mistake(f"output {output.name!r} takes over input {output.alias!r}, which does not exist")
         names.add(output.name)
+
+
+def _check_unrolled(graph: Graph) -> None:
+    """Every rank's part is told by names."""
+    if graph.mesh.size > 1 or not 2 <= graph.unrolled <= MOST_RANKS:
+        raise mistake(f"unrolled over {graph.unrolled} ranks: 2 to {MOST_RANKS} on no mesh can be")
+    names = [
+        *(str(node.attrs["name"]) for node in graph.inputs()),
+        *(output.name for output in graph.outputs),
+    ]
+    for name in names:
+        found = unranked(name)
+        if found is None or found[1] >= graph.unrolled:
+            raise mistake(f"{name!r} is of none of the {graph.unrolled} ranks that are unrolled")

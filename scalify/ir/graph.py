@@ -4,6 +4,9 @@ Nodes stand in topological order and have one result each. A graph loaded from o
 ``SINGLE``. A distributed program is one graph that every rank runs: integers that differ between ranks
 (where a shard starts) are ``RankInt`` attributes, and shapes are those of one rank.
 
+Ranks whose programs differ in more than that (uneven shards) are one graph too, in which each rank's nodes
+stand beside those of the others: it is ``unrolled``, over that many ranks, and has no mesh.
+
 ``scalify.ir.ops`` says for each op what it needs, which type it has and what it means in NumPy;
 ``scalify.ir.check`` says whether a graph is well-formed.
 """
@@ -70,12 +73,13 @@ class Output:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
-    """What one program computes, on each rank of ``mesh``."""
+    """What one program computes, on each rank of ``mesh``; or, ``unrolled``, what so many ranks compute."""
 
     name: str
     nodes: tuple[Node, ...]
     outputs: tuple[Output, ...]
     mesh: Mesh = SINGLE
+    unrolled: int = 0
 
     def by_id(self) -> dict[NodeId, Node]:
         """Nodes by id, in order."""

@@ -11,8 +11,8 @@ from scalify.errors import InvalidGraph
 from scalify.ir.check import check
 from scalify.ir.graph import Graph
 from scalify.ir.mesh import Mesh
-from scalify.load.ranks import merge
 from scalify.load.sniff import Kind, kind_of
+from scalify.load.together import together
 
 __all__ = ["load", "load_side"]
 
@@ -41,9 +41,9 @@ def load_side(paths: Sequence[Path]) -> Graph:
         if rank in by_rank:
             raise InvalidGraph(f"{path.name} is rank {rank} once more", hint="give one graph for every rank")
         by_rank[rank] = graph
-    merged = merge(by_rank, _mesh([graph for graph, _ in loaded]))
-    check(merged)
-    return merged
+    whole = together(by_rank, _mesh([graph for graph, _ in loaded]))
+    check(whole)
+    return whole
 
 
 def _mesh(graphs: Sequence[Graph]) -> Mesh:

@@ -23,7 +23,7 @@ _MAY_DIFFER = frozenset({
 
 def merge(graphs: Mapping[int, Graph], mesh: Mesh) -> Graph:
     """The program that all ranks of the mesh run. ``graphs`` has one for every rank."""
-    _check_complete(graphs, mesh)
+    check_complete(graphs, mesh)
     first = graphs[0]
     others = [(rank, graph) for rank, graph in sorted(graphs.items()) if graph is not first]
     if not others:
@@ -39,7 +39,8 @@ def merge(graphs: Mapping[int, Graph], mesh: Mesh) -> Graph:
     return replace(first, nodes=tuple(nodes), mesh=mesh)
 
 
-def _check_complete(graphs: Mapping[int, Graph], mesh: Mesh) -> None:
+def check_complete(graphs: Mapping[int, Graph], mesh: Mesh) -> None:
+    """Raise InvalidGraph unless there is a program for every rank of the mesh, made for it."""
     missing = [rank for rank in range(mesh.size) if rank not in graphs]
     if missing:
         shown = ", ".join(map(str, missing[:8])) + (", ..." if len(missing) > 8 else "")

@@ -17,6 +17,7 @@ from scalify.relate.model import InputRelation, Relations
 from scalify.relate.pairing import Pairing, distinguishes_roles, listed, name_of, pair
 from scalify.relate.results import pair_outputs, relate_outputs
 from scalify.relate.stated import Stated
+from scalify.relate.unrolled import relate_unrolled
 
 
 def relate(baseline: Graph, candidate: Graph, stated: Stated | None = None) -> Relations:
@@ -25,9 +26,14 @@ def relate(baseline: Graph, candidate: Graph, stated: Stated | None = None) -> R
     Raises InvalidRelations where what is stated does not fit the graphs.
     """
     stated = stated or Stated()
+    if candidate.unrolled and baseline.mesh.size == 1 and not baseline.unrolled:
+        return relate_unrolled(baseline, candidate, stated)
     mesh = mesh_of(candidate, stated)
     ones, others = baseline.inputs(), candidate.inputs()
     state = Inference(baseline, candidate, mesh, distinguishes_roles(others))
+    if baseline.unrolled != candidate.unrolled:
+        state.undecided["mesh"] = "ranks stand side by side in one program only, as theirs differ"
+        return Relations(inputs=(), outputs=(), undecided=state.undecided)
     if baseline.mesh.size not in (1, mesh.size):
         state.undecided["mesh"] = (
             f"the baseline runs on {baseline.mesh.size} ranks ({described(baseline.mesh)}), "

@@ -10,7 +10,7 @@ from scalify.ir.text import print_lines
 from scalify.report.codec import document, plain
 from scalify.report.grouping import grouped
 from scalify.report.page import Page, Styled, page_for, show
-from scalify.report.result import Axis
+from scalify.report.result import Axis, axes_of
 from scalify.report.text import mesh_text
 
 SCHEMA = "scalify.contents"
@@ -56,7 +56,7 @@ def contents_of(graph: Graph) -> Contents:
     return Contents(
         name=graph.name,
         nodes=len(graph.nodes),
-        mesh=tuple(Axis(name=name, size=size) for name, size in graph.mesh.axes),
+        mesh=axes_of(graph),
         ops=tuple(Ops(op=name, count=count, has_meaning=known) for (name, known), count in ops.most_common()),
         inputs=tuple(_input(node) for node in graph.inputs()),
         outputs=tuple(_value(output.name, types[output.value]) for output in graph.outputs),

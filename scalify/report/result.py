@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-from scalify.ir.graph import Site
+from scalify.ir.graph import Graph, Site
 from scalify.verdict import OutputResult, Reason, Suspect, Work
 
 Outcome = Literal["proved", "unknown"]
@@ -104,3 +104,10 @@ class Result:
 def place_key(site: Site) -> str:
     """``model.py:12``."""
     return f"{site.file}:{site.line}"
+
+
+def axes_of(graph: Graph) -> tuple[Axis, ...]:
+    """The ranks of a program; those that stand side by side are along one axis."""
+    if graph.unrolled:
+        return (Axis(name="rank", size=graph.unrolled),)
+    return tuple(Axis(name=name, size=size) for name, size in graph.mesh.axes)

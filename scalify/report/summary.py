@@ -7,7 +7,7 @@ from pathlib import Path
 from scalify import __version__
 from scalify.ir.graph import Graph, Node, Site
 from scalify.ir.ops.dtypes import KIND_OF
-from scalify.report.result import Assumption, Axis, File, Program, Result, Trust
+from scalify.report.result import Assumption, File, Program, Result, Trust, axes_of
 from scalify.report.sources import source_lines
 from scalify.verdict import OutputResult, Place, Proved, Reason, Suspect, Unknown
 from scalify.verification import Problem, Verification
@@ -62,7 +62,7 @@ def _program(graph: Graph, paths: Sequence[str]) -> Program:
         files=tuple(File(path=path, sha256=_sha256(path)) for path in paths),
         name=graph.name,
         nodes=len(graph.nodes),
-        mesh=tuple(Axis(name=name, size=size) for name, size in graph.mesh.axes),
+        mesh=axes_of(graph),
     )
 
 

@@ -75,7 +75,7 @@ def _add_outputs(page: Page, result: Result) -> None:
 
 
 def _output_name(output: OutputResult) -> str:
-    renamed = output.candidate != output.baseline
+    renamed = output.baseline not in (output.candidate, output.candidate.partition("@rank")[0])
     return f"{output.candidate} for {output.baseline}" if renamed else output.candidate
 
 

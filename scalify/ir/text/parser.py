@@ -56,6 +56,7 @@ class _Parser:
     def __init__(self) -> None:
         self._name = ""
         self._mesh = SINGLE
+        self._unrolled = 0
         self._sites: list[Site] = []
         self._stacks: list[tuple[Site, ...]] = []
         self._nodes: list[Node] = []
@@ -63,6 +64,7 @@ class _Parser:
         self._statements: Mapping[str, Callable[[Cursor], None]] = {
             "name": self._read_name,
             "mesh": self._read_mesh,
+            "unrolled": self._read_unrolled,
             "site": self._read_site,
             "stack": self._read_stack,
             "output": self._read_output,
@@ -76,7 +78,13 @@ class _Parser:
                 raise malformed(number, f"it has more than {MAX_LINE_CHARS} characters")
             if line:
                 self._read(Cursor(line, number))
-        return Graph(name=self._name, nodes=tuple(self._nodes), outputs=tuple(self._outputs), mesh=self._mesh)
+        return Graph(
+            name=self._name,
+            nodes=tuple(self._nodes),
+            outputs=tuple(self._outputs),
+            mesh=self._mesh,
+            unrolled=self._unrolled,
+        )
 
     def _read(self, cursor: Cursor) -> None:
         if cursor.kind == "word" and cursor.text in self._statements:
@@ -100,6 +108,9 @@ class _Parser:
             self._mesh = Mesh(axes=tuple(axes))
         except ValueError as error:
             raise malformed(cursor.line, str(error)) from None
+
+    def _read_unrolled(self, cursor: Cursor) -> None:
+        self._unrolled = cursor.integer()
 
     def _read_site(self, cursor: Cursor) -> None:
         _expect_number(cursor, len(self._sites))

@@ -32,6 +32,8 @@ def print_lines(graph: Graph) -> Iterator[str]:
     yield f"name {json.dumps(graph.name)}"
     if graph.mesh.axes:
         yield "mesh " + " ".join(f"{json.dumps(name)}={size}" for name, size in graph.mesh.axes)
+    if graph.unrolled:
+        yield f"unrolled {graph.unrolled}"
     places = _Places()
     for node in graph.nodes:
         suffix = places.suffix(node)
