@@ -44,8 +44,10 @@ class StopReason(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """What one engine may spend. Slices are short: nothing can be stopped within one."""
+    """What one engine may spend. Slices are short: nothing can be stopped within one, so a problem of more
+    than ``terms`` terms is not begun."""
 
+    terms: int = 50_000
     facts: int = 200_000
     duration_s: float = 60.0
 
@@ -98,6 +100,8 @@ def saturate(
     """Derive views until ``reach`` has what it needs of the goals (candidate, baseline), nothing follows, or
     the budget is spent."""
     names = Names()
+    if len(used) > budget.terms:
+        return Saturation(derivations=(), stop_reason=StopReason.FACTS, names=names)
     tables = encode(terms, used, baseline, names)
     for number, (candidate, target) in enumerate(goals):
         tables.row("goal0", number, candidate, target)
