@@ -2,6 +2,7 @@
 
 import numpy as np
 from algebra_graphs import algebra_graph
+from lowered_values import Leaves, NodeBlocks
 from op_cases import values_for
 
 from scalify.ir.build import GraphBuilder
@@ -56,10 +57,9 @@ def test_every_form_of_a_term_means_the_same() -> None:
         terms = Terms()
         lower(graph.nodes, graph.mesh.size, as_leaves(graph, terms, ""), terms)
         inputs = values_for(graph, np.random.default_rng(seed))
-        leaves = {name: np.stack(arrays) for name, arrays in inputs.items()}
         wanted = [(number, form) for number in terms.numbers() for form in forms_of(terms, number)[1:]]
         added = [(number, terms.add(form)) for number, form in wanted]
-        values = Values(terms, leaves)
+        values = Values(terms, Leaves(graph, inputs), NodeBlocks(graph))
         for number, form in added:
             space = terms[number].space
             own, other = (_whole(values, terms, term, space) for term in (number, form))
@@ -73,7 +73,7 @@ def test_terms_that_are_noted_as_equal_mean_the_same() -> None:
         terms = Terms()
         lower(graph.nodes, graph.mesh.size, as_leaves(graph, terms, ""), terms)
         inputs = values_for(graph, np.random.default_rng(seed))
-        values = Values(terms, {name: np.stack(arrays) for name, arrays in inputs.items()})
+        values = Values(terms, Leaves(graph, inputs), NodeBlocks(graph))
         for number, others in terms.equal.items():
             for other in others:
                 noted += 1
