@@ -16,7 +16,14 @@ from collections.abc import Sequence
 
 from scalify.ir.graph import Graph
 from scalify.layout.views import View
-from scalify.prove.certificate import RULES_VERSION, Certificate, RegionCertificate, premises_of
+from scalify.prove.certificate import (
+    RULES_VERSION,
+    Certificate,
+    RegionCertificate,
+    certificate_of,
+    premises_of,
+)
+from scalify.prove.chain import Chain
 from scalify.prove.engine import Derivation
 from scalify.prove.established import Established, Rejected, established
 from scalify.prove.places import are_inside, moved, points_of, read_at
@@ -54,6 +61,20 @@ def check(
             return (f"region {place}: its proof {use.region} is of another region",)
         programs.learn(region, certificate.regions[use.region].shown)
     return tuple(f"nothing is shown of output {name!r}" for name in programs.unshown())
+
+
+def certified(chain: Chain) -> tuple[Certificate, tuple[str, ...]]:
+    """The certificate of a chain that is complete, and what is wrong with its distinct proofs."""
+    certificate = certificate_of(chain)
+    lowered = [
+        chain.proofs[proof].region_terms for proof in dict.fromkeys(link.proof for link in chain.links)
+    ]
+    problems = tuple(
+        f"proof {number}: {problem}"
+        for number, (region, terms) in enumerate(zip(certificate.regions, lowered, strict=True))
+        for problem in replay(region, terms)
+    )
+    return certificate, problems
 
 
 def replay(certificate: RegionCertificate, lowered: RegionTerms | None = None) -> tuple[str, ...]:

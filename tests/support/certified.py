@@ -8,8 +8,9 @@ from scalify.ir.build import GraphBuilder
 from scalify.ir.graph import Graph, NodeId
 from scalify.ir.mesh import SINGLE, Mesh, groups_along
 from scalify.partition import computed, partition, segments
-from scalify.prove.certificate import Certificate, certificate_of
+from scalify.prove.certificate import Certificate
 from scalify.prove.chain import Chain, prove_chain
+from scalify.prove.check import certified as certified_chain
 from scalify.prove.engine import Budget
 from scalify.relate.model import Relations
 from scalify.relate.relate import relate
@@ -30,9 +31,10 @@ def certified(baseline: Graph, candidate: Graph, relations: Relations) -> Certif
     chain = _chain(baseline, candidate, relations)
     if not chain.is_complete:
         return None
-    return Certified(
-        baseline=baseline, candidate=candidate, relations=relations, certificate=certificate_of(chain)
-    )
+    certificate, problems = certified_chain(chain)
+    if problems:
+        raise AssertionError(f"what was proved does not replay: {problems}")
+    return Certified(baseline=baseline, candidate=candidate, relations=relations, certificate=certificate)
 
 
 def certified_case(name: str) -> Certified | None:
