@@ -9,6 +9,7 @@ from algebra_graphs import algebra_graph
 from forward_reasoner import Findings, facts_of, findings
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from layered_graphs import decoder
 from random_shardings import NotSharded, sharded_pair
 from scalify_cases import Pair, case_names, load_pair, with_itself
 from scalify_graphs import graphs
@@ -21,6 +22,7 @@ from scalify.prove.chain import prove_chain
 from scalify.prove.engine import Budget, StopReason, saturate
 from scalify.prove.region import Region, RegionProof, goal_terms, terms_of
 from scalify.relate.model import Relations
+from scalify.relate.relate import relate
 
 NAMES = case_names()
 SEEDS = range(40)
@@ -85,11 +87,12 @@ def test_engine_and_oracle_agree_on_every_case(name: str) -> None:
         _agreed(pair.baseline, pair.candidate, relations)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("proved/")])
-def test_they_agree_on_regions_and_what_lies_between(name: str) -> None:
-    pair = load_pair(name)
-    parts = partition(pair.baseline, pair.candidate)
-    for region, proof in _regions(pair.baseline, pair.candidate, pair.relations(), parts):
+@pytest.mark.parametrize("unreduced", [(), (1,)], ids=["right", "wrong"])
+def test_they_agree_on_regions_and_what_lies_between(unreduced: tuple[int, ...]) -> None:
+    one, two = decoder(layers=3), decoder(layers=3, ranks=2, unreduced=unreduced)
+    regions = _regions(one, two, relate(one, two), partition(one, two))
+    assert len(regions) == 2
+    for region, proof in regions:
         _assert_same_goals(region, proof, findings(region))
 
 
