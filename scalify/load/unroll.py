@@ -185,9 +185,9 @@ def _on_rank(node: Node, rank: int) -> Node:
         stride, size = cast(int, attrs["stride"]), cast(int, attrs["size"])
         op, attrs = "constant", {"data": (rank // stride % size,)}
     elif op == "opaque":
-        if _COMMUNICATES.search(str(attrs["target"])):
+        if _COMMUNICATES.search(str(attrs["target"])) or str(attrs["config"]).startswith("rank-dependent"):
             raise InvalidGraph(
-                f"{place(node)}: {attrs['target']!r} may be a collective, whose meaning is not known",
+                f"{place(node)}: {attrs['target']!r} may be a collective, and its meaning is not known",
                 hint="use collectives of torch.distributed._functional_collectives",
             )
         if not node.operands:

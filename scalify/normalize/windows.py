@@ -1,8 +1,13 @@
 """The same computation on two neighbouring windows is one computation on both."""
 
+from collections.abc import Iterator
+
 from scalify.layout.digits import ZERO, Expr, Term, summed
-from scalify.layout.maps import IndexMap, along, then
+from scalify.layout.maps import IndexMap, Shape, along, then
 from scalify.normalize.terms import Access, Terms
+
+MOST = 2**62
+"""More than any index: the extent of what an expression of no tensor in particular may reach."""
 
 
 def neighbours(terms: Terms, first: Access, second: Access, dim: int) -> Access | None:
@@ -77,22 +82,49 @@ def leading(terms: Terms, x: Access, count: int) -> Access:
 def next_to(first: IndexMap, second: IndexMap, dim: int) -> IndexMap | None:
     """One map that is ``first`` and then ``second`` along ``dim`` of the domain, if there is one."""
     size, rest = first.domain[dim], second.domain[dim]
-    if first.codomain != second.codomain:
+    if first.codomain != second.codomain or not size:
         return None
     if _with(first.domain, dim, 0) != _with(second.domain, dim, 0):
         return None
     domain = _with(first.domain, dim, size + rest)
     coordinates: list[Expr] = []
     for one, other in zip(first.coordinates, second.coordinates, strict=True):
-        factor, odd = divmod(other.offset - one.offset, size)
-        if odd:
+        joined = _continued(one, other, domain, dim, size)
+        if joined is None:
             return None
-        still = [term for term in one.terms if term.dim != dim]
-        coordinates.append(summed(one.offset, [*still, Term(dim, 1, size + rest, factor)]))
-    index = IndexMap(domain, first.codomain, tuple(coordinates))
-    if part(index, dim, 0, size) != first or part(index, dim, size, rest) != second:
-        return None
-    return index
+        coordinates.append(joined)
+    return IndexMap(domain, first.codomain, tuple(coordinates))
+
+
+def _continued(one: Expr, other: Expr, domain: Shape, dim: int, size: int) -> Expr | None:
+    """The expression that is ``one`` up to ``size`` along ``dim``, and ``other`` from there on."""
+    windows = (0, size, one), (size, domain[dim] - size, other)
+    for joined in _continuations(one, other.offset - one.offset, dim, size, domain[dim]):
+        index = IndexMap(domain, (MOST,), (joined,))
+        parts = [part(index, dim, start, length) for start, length, _ in windows]
+        if all(
+            found is not None and found.coordinates == (wanted,)
+            for found, (_, _, wanted) in zip(parts, windows, strict=True)
+        ):
+            return joined
+    return None
+
+
+def _continuations(one: Expr, step: int, dim: int, size: int, whole: int) -> Iterator[Expr]:
+    """What may go on where ``one`` ends, to be tried: a line, its longest digit, or all as it is.
+
+    No digit is new: a thing repeated stays two pieces, as programs that work on each write it.
+    """
+    still = [term for term in one.terms if term.dim != dim]
+    if step % size == 0:
+        yield summed(one.offset, [*still, Term(dim, 1, whole, step // size)])
+    longest = [term for term in one.terms if term.dim == dim and term.stride * term.size == size]
+    for term in longest:
+        if whole % term.stride == 0:
+            longer = term._replace(size=whole // term.stride)
+            yield summed(one.offset, [*(t for t in one.terms if t != term), longer])
+    if not longest:
+        yield one
 
 
 def part(index: IndexMap, dim: int, start: int, size: int) -> IndexMap | None:
