@@ -75,8 +75,13 @@ class Terms:
         return number
 
     def assume_in_range(self, access: Access, rows: int) -> None:
-        """Note that a term is looked up among ``rows``: all its values are from 0 up to there."""
-        self.in_range.add((access.term, rows))
+        """Note that a term is looked up among ``rows``: all its values are from 0 up to there.
+
+        Of a term of which only a part is looked up, nothing is noted.
+        """
+        coordinates = zip(access.index.coordinates, self[access.term].space, strict=True)
+        if all([term[1:] for term in expr.terms] == [(1, size, 1)] for expr, size in coordinates if size > 1):
+            self.in_range.add((access.term, rows))
 
     def equate(self, one: Access, other: Access) -> None:
         """Note that two terms are equal, written otherwise: an engine may take either.
