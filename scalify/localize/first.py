@@ -106,7 +106,7 @@ def scene_of(region: Region, proof: RegionProof, baseline: Graph, candidate: Gra
         nodes=candidate.by_id(),
         given=baseline.by_id(),
         alignment=align(other, own, entering),
-        standings=Standings(region, proof, candidate.mesh, budget),
+        standings=Standings(region, proof, candidate.mesh, budget, windows=candidate.unrolled > 0),
         unproved=tuple(
             goal
             for goal, found in zip(region.goals, proof.shown, strict=True)

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from scalify.ir.graph import NodeId
 from scalify.ir.mesh import Mesh
-from scalify.layout.maps import IndexMap, Shape, solve, then
+from scalify.layout.maps import IndexMap, Shape, along, solve, then
 from scalify.layout.views import ONE, Partial, View, same, through
 from scalify.normalize.terms import Access, TermId, number_of
 from scalify.prove.engine import Budget, saturate
@@ -52,11 +52,14 @@ class Standings:
     """The standings in one region, each worked out once.
 
     An engine runs again, on all that either side computes: a proof looks only at what its goals are made of,
-    and leaves out what cancels.
+    and leaves out what cancels. ``windows``: ranks stand side by side, and hold windows of what they share.
     """
 
-    def __init__(self, region: Region, proof: RegionProof, mesh: Mesh, budget: Budget) -> None:
+    def __init__(
+        self, region: Region, proof: RegionProof, mesh: Mesh, budget: Budget, *, windows: bool = False
+    ) -> None:
         self.mesh = mesh
+        self.windows = windows
         self.baseline_ranks = region.baseline_ranks
         lowered = _terms(region, proof)
         self.terms = lowered.terms
@@ -171,7 +174,7 @@ class Standings:
             if covers(parts, shape):
                 many = "" if any(_is_whole(part, shape) for part in parts) else PART_BY_PART
                 return layout, text_of(layout) + many
-        return None
+        return _window(seen, given) if self.windows else None
 
     def _choices(self, whole: Shape, local: Shape) -> tuple[Layout, ...]:
         if (whole, local) not in self._layouts:
@@ -186,6 +189,25 @@ class Standings:
         starts = {dim: start * blocks.get(dim, 1) for dim, (start, _) in enumerate(window[1:])}
         sizes = tuple(size for _, size in window[1:])
         return index_of(layout, sizes, whole, self.mesh, starts)
+
+
+def _window(seen: Sequence[View], given: IndexMap) -> tuple[Layout, str] | None:
+    """What is a window of the baseline's value along one dimension."""
+    for view in seen:
+        index = solve([view.index], [given]) if view.is_whole else None
+        if index is None or len(index.domain) != len(index.codomain):
+            continue
+        starts = [coordinate.offset for coordinate in index.coordinates]
+        windows = tuple(
+            along(dim, size, offset=start)
+            for dim, (size, start) in enumerate(zip(index.domain, starts, strict=True))
+        )
+        smaller = [dim for dim, size in enumerate(index.domain) if size < index.codomain[dim]]
+        if index.coordinates == windows and len(smaller) == 1:
+            first = starts[smaller[0]]
+            last = first + index.domain[smaller[0]] - 1
+            return (), f"{first}-{last} of dimension {smaller[0] - 1}"
+    return None
 
 
 def _terms(region: Region, proof: RegionProof) -> RegionTerms:

@@ -86,7 +86,8 @@ def _assumptions(problem: Problem) -> tuple[Assumption, ...]:
 def _notes(done: Verification) -> tuple[str, ...]:
     """Whatever else the verdict takes for granted: nothing of it may be lost."""
     relations = done.problem.relations
-    said = {f"{relation.candidate}: {relation.text}" for relation in relations.inputs} | {*relations.notes}
+    said = {f"{relation.name or relation.candidate}: {relation.text}" for relation in relations.inputs}
+    said |= {*relations.notes}
     return (*relations.notes, *(each for each in done.verdict.assumptions if each not in said))
 
 

@@ -80,8 +80,8 @@ def test_each_rank_holds_its_window(sizes: list[int], dim: int):
 
     whole = numbered(sized(sum(sizes)))
     windows = np.split(whole, np.cumsum(sizes)[:-1], axis=dim)
-    for relation, window in zip(relations.inputs, windows, strict=True):
-        np.testing.assert_array_equal(window_of(relations, relation.name, whole), window)
+    for relation, expected in zip(relations.inputs, windows, strict=True):
+        np.testing.assert_array_equal(window_of(relations, relation.name, whole), expected)
 
 
 def window_of(relations: Relations, name: str, whole: Array) -> Array:
