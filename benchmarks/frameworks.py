@@ -28,12 +28,15 @@ from time import process_time
 from framework_models import (
     FAMILIES,
     LAYER_PLANS,
+    ROUTERS,
     decoder_alone,
     decoder_by,
     graph_of,
     language_model,
     layer_alone,
     layer_by,
+    router_alone,
+    router_by,
 )
 from scalify_models import llama
 from torch.distributed.tensor import Replicate, Shard
@@ -85,7 +88,7 @@ def transformers_cases() -> Iterator[Case]:
 
 
 def pytorch_cases() -> Iterator[Case]:
-    """What ``parallelize_module`` makes of a layer and of a decoder."""
+    """What ``parallelize_module`` makes of a layer, a router of experts and a decoder."""
     layer, decoder = (cache(partial(graph_of, build)) for build in (layer_alone(), decoder_alone()))
     for ranks in (2, 4):
         for name, plan in LAYER_PLANS.items():
@@ -95,6 +98,13 @@ def pytorch_cases() -> Iterator[Case]:
                 baseline=layer,
                 candidate=partial(graph_of, layer_by(plan), ranks=ranks),
                 is_right=plan.is_right,
+            )
+        for name, style in ROUTERS.items():
+            yield Case(
+                framework="torch parallelize_module",
+                name=f"router, gate cut {name}, {ranks} ranks",
+                baseline=partial(graph_of, router_alone),
+                candidate=partial(graph_of, router_by(style), ranks=ranks),
             )
         for name, head in (("whole", Replicate()), ("cut", Shard(-1))):
             yield Case(

@@ -7,6 +7,7 @@ from framework_models import (
     CAUSAL,
     FAMILIES,
     LAYER_PLANS,
+    ROUTERS,
     Kind,
     decoder_alone,
     decoder_by,
@@ -14,6 +15,8 @@ from framework_models import (
     language_model,
     layer_alone,
     layer_by,
+    router_alone,
+    router_by,
 )
 from scalify_models import llama
 from torch.distributed.tensor import Placement, Replicate, Shard
@@ -117,3 +120,13 @@ def test_a_decoder_that_pytorch_distributes_is_the_decoder(head: Placement, layo
 
     assert isinstance(verdict, Proved)
     assert [output.layout for output in verdict.outputs] == [layout]
+
+
+@pytest.mark.xfail(
+    strict=True, reason="an op on whole lines has no counterpart where it reads what ranks hold"
+)
+@pytest.mark.parametrize("name", ROUTERS)
+def test_a_router_that_pytorch_distributes_is_the_router(name: str) -> None:
+    candidate = graph_of(router_by(ROUTERS[name]), ranks=2)
+
+    assert isinstance(scalify.verify(graph_of(router_alone), candidate), Proved)

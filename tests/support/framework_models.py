@@ -29,7 +29,7 @@ from scalify.ir.mesh import SINGLE, Mesh
 
 Groups = Mapping[str, ProcessGroup]
 Plan = Mapping[str, ParallelStyle]
-WIDTH, INNER, VOCABULARY = 64, 32, 48
+WIDTH, INNER, VOCABULARY, EXPERTS = 64, 32, 48, 8
 BATCH, TOKENS = 2, 8
 
 
@@ -101,6 +101,18 @@ class Decoder(nn.Module):
         for layer in self.layers:
             x = layer(x)
         return self.output(self.norm(x))
+
+
+class Router(nn.Module):
+    """The two likeliest of several experts for each token, and how likely they are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = nn.Linear(WIDTH, EXPERTS, bias=False)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        values, indices = self.gate(x).softmax(-1).topk(2, dim=-1)
+        return values / values.sum(-1, keepdim=True), indices
 
 
 TENSOR_PARALLEL: Plan = {
@@ -230,6 +242,29 @@ def decoder_by(head: Placement, kind: Kind = CAUSAL) -> Build:
         with torch.device("meta"):
             decoder, ids = Decoder(kind).eval(), torch.zeros(BATCH, TOKENS, dtype=torch.long)
         return parallelize_module(decoder, mesh, dict(_decoder_plan(head))), (ids,)
+
+    return build
+
+
+ROUTERS: Mapping[str, ParallelStyle] = {
+    "by experts": ColwiseParallel(output_layouts=Replicate()),
+    "by width": RowwiseParallel(input_layouts=Replicate()),
+}
+
+
+def router_alone() -> object:
+    """The router on one device."""
+    with torch.device("meta"):
+        return Router().eval(), (torch.empty(BATCH, TOKENS, WIDTH),)
+
+
+def router_by(style: ParallelStyle) -> Build:
+    """The router with its gate cut."""
+
+    def build(rank: int, groups: Groups) -> object:
+        mesh = init_device_mesh("cpu", (groups["tp"].size(),), mesh_dim_names=("tp",))
+        module, args = Router().to("meta").eval(), (torch.empty(BATCH, TOKENS, WIDTH, device="meta"),)
+        return parallelize_module(module, mesh, {"gate": style}), args
 
     return build
 
