@@ -8,7 +8,7 @@ Nothing heavy is imported before something is verified.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from scalify.prove.verify import Options
     from scalify.verdict import Verdict
@@ -24,15 +24,24 @@ def verify(
     candidate: "Side",
     *,
     relations: "AnyPath | None" = None,
+    definitions: "Mapping[str, Sequence[AnyPath]] | None" = None,
     options: "Options | None" = None,
     progress: "Callable[[int, int], None] | None" = None,
 ) -> "Verdict":
     """Prove that the candidate's outputs make up the baseline's: Proved, or Unknown with what is in the way.
 
     A side is a graph, the path of one, or a path for each of its ranks; ``relations`` is a file that states
-    how inputs lie on the ranks. This runs here and now, bounded by the options' budget alone; the command of
-    this name runs it in a process of its own, with limits of time and memory.
+    how inputs lie on the ranks, ``definitions`` are files of graphs by the unknown operations that they
+    define. This runs here and now, bounded by the options' budget alone; the command of this name runs it in
+    a process of its own, with limits of time and memory.
     """
     from scalify.verification import verification
 
-    return verification(baseline, candidate, relations=relations, options=options, progress=progress).verdict
+    return verification(
+        baseline,
+        candidate,
+        relations=relations,
+        definitions=definitions,
+        options=options,
+        progress=progress,
+    ).verdict

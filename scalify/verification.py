@@ -4,13 +4,13 @@ In: two programs, each a graph or the files it is in. Out: the verdict with what
 hears what is assumed before anything is proved, and how far the proof is.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
 from scalify.ir.graph import Graph
-from scalify.load import load_side
+from scalify.load import load, load_side
 from scalify.prove.verify import Options, verify
 from scalify.relate.model import Relations
 from scalify.verdict import Verdict
@@ -42,26 +42,43 @@ def verification(
     candidate: Side,
     *,
     relations: AnyPath | None = None,
+    definitions: Mapping[str, Sequence[AnyPath]] | None = None,
     options: Options | None = None,
     posed: Callable[[Problem], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Verification:
-    """Prove that the candidate's outputs make up the baseline's. ``relations`` is a file of stated ones."""
-    problem = problem_of(baseline, candidate, relations)
+    """Prove that the candidate's outputs make up the baseline's.
+
+    ``relations`` is a file of stated ones; ``definitions`` are files of graphs by the operations they define.
+    """
+    problem = problem_of(baseline, candidate, relations, definitions)
     if posed is not None:
         posed(problem)
     verdict = verify(problem.baseline, problem.candidate, problem.relations, options, progress=progress)
     return Verification(problem=problem, verdict=verdict)
 
 
-def problem_of(baseline: Side, candidate: Side, relations: AnyPath | None) -> Problem:
+def problem_of(
+    baseline: Side,
+    candidate: Side,
+    relations: AnyPath | None = None,
+    definitions: Mapping[str, Sequence[AnyPath]] | None = None,
+) -> Problem:
     """Both programs, and how the baseline's inputs lie on the candidate's ranks."""
+    from scalify.definitions import define
     from scalify.relate.relate import relate
     from scalify.relate.stated import read_stated
 
-    graphs = _graph(baseline), _graph(candidate)
+    known = {target: [load(Path(path)) for path in paths] for target, paths in (definitions or {}).items()}
+    sides = define(_graph(baseline), known), define(_graph(candidate), known)
     stated = None if relations is None else read_stated(Path(relations))
-    return Problem(baseline=graphs[0], candidate=graphs[1], relations=relate(*graphs, stated))
+    related = relate(sides[0].graph, sides[1].graph, stated)
+    notes = dict.fromkeys(note for side in sides for note in side.assumptions())
+    return Problem(
+        baseline=sides[0].graph,
+        candidate=sides[1].graph,
+        relations=replace(related, notes=(*related.notes, *notes)),
+    )
 
 
 def _graph(side: Side) -> Graph:

@@ -37,6 +37,7 @@ class ReadsDirectly(TyperCommand):
             if value is None or value == ():
                 if param.required:
                     return None
+                value = () if param.multiple else value
             else:
                 try:
                     value = self.readers.get(name, _as_it_comes)(value)

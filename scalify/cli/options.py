@@ -50,6 +50,16 @@ def seconds(text: str) -> float:
     return duration_s
 
 
+def definition(text: str) -> tuple[str, str]:
+    """``OP=GRAPH``: an unknown operation and the file of a graph."""
+    target, equals, path = text.partition("=")
+    if not equals or not target or not path:
+        raise typer.BadParameter(
+            f"{text!r} is no definition; write OP=GRAPH, as in hlo.custom-call.Gelu=gelu.pt"
+        )
+    return target, path
+
+
 def mesh_axes(text: str) -> tuple[tuple[str, int], ...]:
     """``tp=4,dp=2`` as axes, the slowest first."""
     axes: list[tuple[str, int]] = []

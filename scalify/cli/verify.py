@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from scalify.cli.direct import ReadsDirectly
-from scalify.cli.options import Format, FormatOption, VerboseOption, memory_size, seconds
+from scalify.cli.options import Format, FormatOption, VerboseOption, definition, memory_size, seconds
 
 EPILOG = """Examples:
 
@@ -26,6 +26,7 @@ class VerifyCommand(ReadsDirectly):
     readers = MappingProxyType({
         "candidate": list,
         "relations": Path,
+        "define": list,
         "output": Path,
         "output_format": Format,
         "time_limit": seconds,
@@ -43,6 +44,10 @@ def verify(
     relations: Annotated[
         Path | None,
         typer.Option("--relations", metavar="FILE", help="States how inputs lie on the ranks, *.toml."),
+    ] = None,
+    define: Annotated[
+        list[str] | None,
+        typer.Option("--define", metavar="OP=GRAPH", help="What an unknown operation computes; repeatable."),
     ] = None,
     output_format: FormatOption = Format.TEXT,
     output: Annotated[
@@ -77,6 +82,7 @@ def verify(
         baseline=side_files([baseline]),
         candidate=side_files(candidate),
         relations=None if relations is None else str(relations),
+        definitions=tuple(map(definition, define or ())),
         partition=partition,
         memo=memo,
         duration_s=time_limit,

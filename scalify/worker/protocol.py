@@ -23,6 +23,7 @@ class Request:
     baseline: tuple[str, ...]
     candidate: tuple[str, ...]
     relations: str | None
+    definitions: tuple[tuple[str, str], ...] = ()  # an unknown operation, and a graph that defines it
     partition: bool
     memo: bool
     duration_s: float

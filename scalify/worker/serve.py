@@ -71,8 +71,16 @@ def _result(request: Request, tell: Tell) -> Result:
         memo=request.memo,
         budget=Budget(duration_s=OWN_SHARE * request.duration_s),
     )
+    definitions: dict[str, list[str]] = {}
+    for target, path in request.definitions:
+        definitions.setdefault(target, []).append(path)
     done = verification(
-        *files, relations=request.relations, options=options, posed=posed, progress=steps.reached
+        *files,
+        relations=request.relations,
+        definitions=definitions,
+        options=options,
+        posed=posed,
+        progress=steps.reached,
     )
     return replace(answered(done, *files), progress=steps.last)
 

@@ -47,7 +47,7 @@ def test_an_op_without_a_meaning_is_named(files: Path):
     assert left.code == 4
     assert "operations have no meaning" in left.stdout
     assert "vendor.other" in left.stdout
-    assert "define the op" in left.stdout
+    assert "--define OP=GRAPH" in left.stdout
 
 
 def test_the_file_says_what_standard_output_says(files: Path, tmp_path: Path):
