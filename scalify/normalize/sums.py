@@ -15,7 +15,7 @@ def add(low: Lowering, one: Access, other: Access) -> Access:
     """A sum of two operands, broadcast together."""
     domain = low.common(one, other)
     one, other = low.spread(one, domain), low.spread(other, domain)
-    for attempt in (_number_sum, _masked_sum, _affine_sum, _collected, _common, _windows):
+    for attempt in (_number_sum, _masked_sum, _affine_sum, _collected, _common, _windows, _window_of_many):
         result = attempt(low, one, other)
         if result is not None:
             return result
@@ -120,4 +120,18 @@ def _windows(low: Lowering, one: Access, other: Access) -> Access | None:
         )
         if joined is not None and dim in joined.index.reads():
             return low.terms.fold("sum", (joined,), total)
+    return None
+
+
+def _window_of_many(low: Lowering, one: Access, other: Access) -> Access | None:
+    """A window that is no neighbour of the last one added may be one of those before it."""
+    for parts, last in ((addends(low.terms, one), other), (addends(low.terms, other), one)):
+        if len(parts) == 1:
+            continue
+        for place, part in enumerate(parts):
+            joined = _windows(low, part, last)
+            if joined is not None:
+                for rest in (*parts[:place], *parts[place + 1 :]):
+                    joined = add(low, joined, rest)
+                return joined
     return None

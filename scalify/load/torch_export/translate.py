@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from scalify.errors import InvalidGraph
 from scalify.ir.graph import Attr, Graph, Node, NodeId, Output, TensorType
+from scalify.ir.ops import OPS
 from scalify.load.torch_export.aliasing import (
     FRESH,
     IGNORED,
@@ -65,10 +66,11 @@ class _Translation:
         for call in self._program.calls:
             self._call(call)
         self._give()
+        nodes = tuple(self._emit.nodes.values())
         roots = tuple(output.value for output in self._outputs)
         return Graph(
             name=self._program.name,
-            nodes=live(along_any_dim(tuple(self._emit.nodes.values())), roots),
+            nodes=live(along_any_dim(nodes), (*roots, *_unused_collectives(nodes, roots))),
             outputs=tuple(self._outputs),
             mesh=self._program.mesh,
         )
@@ -258,6 +260,12 @@ def checked(call: Call, wire: Wire, stated: TensorType) -> None:
             f"{call.name} ({call.target}) is said to have shape {list(stated.shape)}, "
             f"but its operands give {list(wire.type.shape)}"
         )
+
+
+def _unused_collectives(nodes: tuple[Node, ...], roots: tuple[NodeId, ...]) -> tuple[NodeId, ...]:
+    """Other ranks may use what this one does not, and meet it in the same order."""
+    used = {node.id for node in live(nodes, roots)}
+    return tuple(node.id for node in nodes if OPS[node.op].across and node.id not in used)
 
 
 def live(nodes: tuple[Node, ...], roots: tuple[NodeId, ...]) -> tuple[Node, ...]:
