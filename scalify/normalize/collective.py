@@ -75,13 +75,14 @@ def _over_ranks(low: Lowering, kind: str, x: Access, digits: RankDigits) -> Acce
         return add(low, _over_ranks(low, kind, rest, digits), always)
     parts = factors(low.terms, x) if kind == "sum" else [x]
     outer = [part for part in parts if _agree(part, digits) and goes_outside(low.terms, part)]
+    whole = _for_all(low, low.point(f"over_ranks:{kind}:{digits}", x), digits)
+    if not outer:
+        return whole
     inner = product(low, [part for part in parts if part not in outer], x.index.domain)
     result = _for_all(low, low.point(f"over_ranks:{kind}:{digits}", inner), digits)
     for part in outer:
         result = multiply(low, result, part)
-    if outer:
-        whole = _for_all(low, low.point(f"over_ranks:{kind}:{digits}", x), digits)
-        low.terms.equate(result, whole)
+    low.terms.equate(result, whole)
     return result
 
 

@@ -14,6 +14,7 @@ from scalify.prove.certificate import certificate_of
 from scalify.prove.chain import Chain, Progress, prove_chain
 from scalify.prove.check import check
 from scalify.prove.engine import Budget, StopReason
+from scalify.prove.shared import shared
 from scalify.relate.model import Relations
 from scalify.verdict import OutputResult, Proved, Reason, Suspect, Unknown, Verdict, Work
 
@@ -47,6 +48,8 @@ def verify(
             assumptions=_assumptions(relations),
             missing=tuple(f"{name}: {why}" for name, why in relations.undecided.items()),
         )
+    if candidate.unrolled:
+        candidate = shared(candidate, relations)
     chain = _chain(baseline, candidate, relations, options, progress)
     outputs = _results(relations, chain.outputs)
     work = Work(

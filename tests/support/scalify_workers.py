@@ -29,9 +29,9 @@ def worker(folder: Path, body: str) -> Path:
 
 def request(*, duration_s: float = 60.0, memory_bytes: int = 2 * 10**9, **sides: tuple[str, ...]) -> Request:
     """Of files that need not exist."""
-    named = {"baseline": ("one.scg",), "candidate": ("four.scg",), **sides}
     return Request(
-        **named,
+        baseline=sides.get("baseline", ("one.scg",)),
+        candidate=sides.get("candidate", ("four.scg",)),
         relations=None,
         partition=True,
         memo=True,

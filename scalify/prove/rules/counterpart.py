@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from scalify.layout.digits import Expr, Term
-from scalify.layout.maps import IndexMap, solve
+from scalify.layout.maps import IndexMap, Shape, along, solve
 from scalify.layout.ranks import joined, together
 from scalify.layout.views import (
     ONE,
@@ -76,10 +76,31 @@ def joint(op: str, readings: Sequence[Reading], given: Sequence[IndexMap]) -> Vi
     if len(views) < len(narrow):
         return None
     passed = _scale_and_partial(op, views)
-    index = solve([view.index for view in views], given) if passed is not None else None
-    if passed is None or index is None:
+    if passed is None:
         return None
-    return View(views[0].shape, window, index, *passed)
+    wanted, given = [view.index for view in views], list(given)
+    if op.startswith("block:"):
+        # No operand reads the places that a block makes: they correspond one to one, or nothing follows.
+        inner = _block_dimensions(op)
+        wanted.append(_last(wanted[0].domain, inner))
+        given.append(_last(given[0].domain, inner))
+        if wanted[-1].codomain != given[-1].codomain:
+            return None
+    index = solve(wanted, given)
+    return None if index is None else View(views[0].shape, window, index, *passed)
+
+
+def _block_dimensions(op: str) -> int:
+    """How many dimensions a block has in all: those it makes, and those of its operands."""
+    _, made, blocks = op.rsplit(":", 2)
+    return len(literal_eval(made)) + sum(map(len, literal_eval(blocks)))
+
+
+def _last(domain: Shape, count: int) -> IndexMap:
+    """The index along the last ``count`` dimensions."""
+    outer = len(domain) - count
+    sizes = domain[outer:]
+    return IndexMap(domain, sizes, tuple(along(outer + dim, size) for dim, size in enumerate(sizes)))
 
 
 def _scale_and_partial(op: str, views: Sequence[View]) -> tuple[Fraction, Partial | None] | None:
