@@ -1,4 +1,5 @@
-# Two commands for users (demo, test), two for contributors (check, test-systems). All set up what they need.
+# Two commands for users (demo, test), three for contributors (check, test-systems, cases). All set up what they
+# need.
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -6,7 +7,7 @@ BIN    := $(VENV)/bin
 # Results of tests must not depend on how many cores happen to be free.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test test-systems check format clean
+.PHONY: demo test test-systems cases check format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/magneton compare transformers:logits_to_keep=0 torch --model llama --scale small
@@ -19,6 +20,13 @@ test-systems: $(VENV)/.installed-dev
 	$(BIN)/magneton systems install vllm --device cpu --yes
 	$(BIN)/magneton systems install sglang --device cpu --yes
 	$(BIN)/pytest -m systems
+
+# Known bugs and mutants of production graphs: none may be proved. Results go to benchmarks/results.
+cases: $(VENV)/.installed-dev
+	$(BIN)/pytest -m slow tests/scalify
+	PYTHONPATH=tests/support $(BIN)/python benchmarks/silent_bugs/run.py
+	PYTHONPATH=tests/support $(BIN)/python benchmarks/hlo_mutants.py
+	PYTHONPATH=tests/support:. $(BIN)/python -W ignore benchmarks/frameworks.py
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
