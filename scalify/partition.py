@@ -43,7 +43,8 @@ def partition(baseline: Graph, candidate: Graph) -> tuple[tuple[Segment, ...], t
     """Segments of both graphs, pairwise."""
     own, other = computed(baseline), computed(candidate)
     quiet = quiet_places(own), quiet_places(other)
-    cuts = _by_contractions(own, quiet[0], other, quiet[1])
+    times = (max(1, candidate.unrolled), max(1, baseline.unrolled))
+    cuts = _by_contractions((own, other), quiet, times)
     if 2 * len(cuts) < min(len(quiet[0]), len(quiet[1])):
         scoped = scope_places(own), scope_places(other)
         cuts = next(
@@ -56,16 +57,21 @@ def partition(baseline: Graph, candidate: Graph) -> tuple[tuple[Segment, ...], t
 
 
 def _by_contractions(
-    own: Sequence[Node], own_places: Sequence[int], other: Sequence[Node], other_places: Sequence[int]
+    orders: tuple[Sequence[Node], Sequence[Node]],
+    places: tuple[Sequence[int], Sequence[int]],
+    times: tuple[int, int],
 ) -> list[tuple[int, int]]:
     """Places with equally many contractions before them, or after them: a clock that neither distribution
-    nor what only one program prepares at its start (or adds at its end) changes."""
-    passed = _contractions(own), _contractions(other)
+    nor what only one program prepares at its start (or adds at its end) changes.
+
+    Ranks that stand side by side contract as often each, so that one of the programs counts several times.
+    """
+    passed = _contractions(orders[0]), _contractions(orders[1])
     found: list[list[tuple[int, int]]] = []
     for ends in ((0, 0), (passed[0][-1], passed[1][-1])):
         clocks = [
-            {counts[place] - end: place for place in reversed(places)}
-            for counts, places, end in zip(passed, (own_places, other_places), ends, strict=True)
+            {(counts[place] - end) * factor: place for place in reversed(quiet)}
+            for counts, quiet, end, factor in zip(passed, places, ends, times, strict=True)
         ]
         pairs = [(place, clocks[1][ticks]) for ticks, place in clocks[0].items() if ticks in clocks[1]]
         found.append(sorted(pairs))
