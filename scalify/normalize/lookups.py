@@ -19,6 +19,7 @@ from scalify.normalize.flat import factors
 from scalify.normalize.lowering import Lowering
 from scalify.normalize.products import multiply, product
 from scalify.normalize.terms import Access
+from scalify.normalize.windows import leading
 
 COMPARISONS = {"le": 0, "lt": 1}
 """By how much the right side exceeds the left at least."""
@@ -28,25 +29,31 @@ def settled(low: Lowering, x: Access) -> Access:
     """The same product, with conditions left out that a look-up among its factors implies."""
     parts = factors(low.terms, x)
     for place, part in enumerate(parts):
-        term = low.terms[part.term]
-        if term.op == "sum" and term.reduced == 1:
-            rest = [*parts[:place], *parts[place + 1 :]]
-            found = _settled(low, part, rest)
-            if found is not None:
-                return found
+        inside = _over_rows(low, part)
+        found = None if inside is None else _settled(low, inside, [*parts[:place], *parts[place + 1 :]])
+        if found is not None:
+            return found
     return x
 
 
-def _settled(low: Lowering, part: Access, rest: Sequence[Access]) -> Access | None:
-    """``part`` is a sum over rows, ``rest`` are the factors beside it."""
-    (operand,) = low.terms[part.term].operands
+def _over_rows(low: Lowering, part: Access) -> Access | None:
+    """What a sum adds up over rows, the last dimension; of one row alone it is no sum."""
+    term = low.terms[part.term]
+    if term.op == "eq":
+        return _wider(low, part, (*part.index.domain, 1))
+    if term.op != "sum" or term.reduced != 1:
+        return None
+    (operand,) = term.operands
     rows = operand.index.domain[-1]
     domain = (*part.index.domain, rows)
-    dim = len(domain) - 1
-    opened = IndexMap(domain, operand.index.domain, (*part.index.coordinates, along(dim, rows)))
-    inside = low.terms.read(opened, operand)
-    if inside is None:
-        return None
+    coordinates = (*part.index.coordinates, along(len(domain) - 1, rows))
+    return low.terms.read(IndexMap(domain, operand.index.domain, coordinates), operand)
+
+
+def _settled(low: Lowering, inside: Access, rest: Sequence[Access]) -> Access | None:
+    """``inside`` is summed over rows, ``rest`` are the factors beside the sum."""
+    domain = inside.index.domain
+    rows, dim = domain[-1], len(domain) - 1
     inner = factors(low.terms, inside)
     beside = [_wider(low, factor, domain) for factor in rest]
     for hit in inner:
@@ -58,7 +65,8 @@ def _settled(low: Lowering, part: Access, rest: Sequence[Access]) -> Access | No
         if all(spare):
             continue
         changed = [equal(low, position, row) if factor is hit else factor for factor in inner]
-        total = low.terms.fold("sum", (product(low, changed, domain),), 1)
+        found = product(low, changed, domain)
+        total = low.terms.fold("sum", (found,), 1) if rows > 1 else leading(low.terms, found, 1)
         for factor, kept in zip(rest, spare, strict=True):
             total = multiply(low, total, factor) if kept else total
         return total

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from scalify.layout.digits import ZERO, Expr, Term, summed
 from scalify.layout.maps import IndexMap, Shape, along, then
+from scalify.normalize.affine import affine, written
 from scalify.normalize.terms import Access, Terms
 
 MOST = 2**62
@@ -20,6 +21,8 @@ def neighbours(terms: Terms, first: Access, second: Access, dim: int) -> Access 
         if index is not None:
             return Access(index, first.term)
     one, other = terms[first.term], terms[second.term]
+    if "index" in (one.op, other.op):
+        return _counted_on(terms, first, second, dim)
     if one.op != other.op or one.reduced != other.reduced or not one.operands or ":" in one.op:
         return None
     joined: list[Access] = []
@@ -29,6 +32,17 @@ def neighbours(terms: Terms, first: Access, second: Access, dim: int) -> Access 
             return None
         joined.append(both)
     return terms.fold(one.op, joined, one.reduced)
+
+
+def _counted_on(terms: Terms, first: Access, second: Access, dim: int) -> Access | None:
+    """Indices that go on in even steps, where one of them may be a single number."""
+    one, other = affine(terms, first), affine(terms, second)
+    if one is None or other is None:
+        return None
+    steps = next_to(
+        IndexMap(first.index.domain, (MOST,), (one,)), IndexMap(second.index.domain, (MOST,), (other,)), dim
+    )
+    return None if steps is None else written(terms, steps.domain, steps.coordinates[0])
 
 
 def _opened(terms: Terms, access: Access) -> list[Access | None]:

@@ -255,9 +255,12 @@ def test_a_vocabulary_in_uneven_parts():
     assert isinstance(verdict_of(whole_lookup, 4, own_lookup(parts, (0, 2, 4, 6))), Unknown)
 
 
-@pytest.mark.xfail(strict=True, reason="that an index is at least 9 and less than 10 is not that it is 9")
-def test_a_vocabulary_whose_last_part_is_one_word():
-    assert isinstance(verdict_of(whole_lookup, 4, own_lookup((3, 3, 3, 1), (0, 3, 6, 9))), Proved)
+@pytest.mark.parametrize("parts", [(3, 3, 3, 1), (1, 9), (4, 1, 5)])
+def test_a_vocabulary_of_which_one_rank_holds_one_word(parts: Sequence[int]):
+    starts = [sum(parts[:rank]) for rank in range(len(parts))]
+    assert isinstance(verdict_of(whole_lookup, len(parts), own_lookup(parts, starts)), Proved)
+    wrong = [max(0, start - 1) for start in starts]
+    assert isinstance(verdict_of(whole_lookup, len(parts), own_lookup(parts, wrong)), Unknown)
 
 
 # Attention heads in uneven parts.
