@@ -170,13 +170,17 @@ def test_no_wrong_pair_is_proved_under_inferred_relations(name: str) -> None:
     assert isinstance(verify(pair.baseline, pair.candidate, relate(pair.baseline, pair.candidate)), Unknown)
 
 
-def _planted(count: int) -> list[tuple[str, Mutant]]:
+def _planted(per_case: int) -> list[tuple[str, Mutant]]:
     rng = Random(5)
-    made = {name: list(mutants(load_pair(name).candidate)) for name in NAMES if name not in WRONG}
-    return [(name, rng.choice(made[name])) for name in rng.sample([n for n in made if made[n]], count)]
+    right = [(name, list(mutants(load_pair(name).candidate))) for name in NAMES if name not in WRONG]
+    return [
+        (name, made)
+        for name, all_made in right
+        for made in rng.sample(all_made, min(per_case, len(all_made)))
+    ]
 
 
-@pytest.mark.parametrize(("name", "mutant"), _planted(40), ids=lambda x: x if isinstance(x, str) else x.what)
+@pytest.mark.parametrize(("name", "mutant"), _planted(3), ids=lambda x: x if isinstance(x, str) else x.what)
 def test_a_planted_bug_is_not_proved(name: str, mutant: Mutant) -> None:
     pair = replace(load_pair(name), candidate=mutant.graph, declared=False)
     verdict = verify(pair.baseline, pair.candidate, pair.relations())
