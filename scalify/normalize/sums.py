@@ -1,14 +1,21 @@
 """Sums: equal addends become multiples, opposite ones vanish, sums over neighbouring windows become one."""
 
+from collections.abc import Iterator
 from fractions import Fraction
 
 from scalify.layout.digits import aligned
+from scalify.layout.maps import IndexMap, along
 from scalify.normalize.affine import affine, written
 from scalify.normalize.flat import addends, factors, goes_outside
 from scalify.normalize.lowering import Lowering
 from scalify.normalize.products import multiply, negate, product
 from scalify.normalize.terms import Access, number_of
 from scalify.normalize.windows import neighbours, summands, widened
+
+Summands = tuple[Access, int]
+"""What a sum adds up, and over how many dimensions."""
+
+MOST_PLACES = 4
 
 
 def add(low: Lowering, one: Access, other: Access) -> Access:
@@ -101,12 +108,19 @@ def _less(parts: list[Access], gone: list[Access]) -> list[Access]:
 
 def _windows(low: Lowering, one: Access, other: Access) -> Access | None:
     """Sums over neighbouring windows of one thing are the sum over both; elements are windows of one."""
-    left, right = summands(low.terms, one), summands(low.terms, other)
-    if one == other or left is None or right is None:
+    if one == other:
         return None
+    for left, right in _opened(low, one, other):
+        joined = _over_both(low, left, right, len(one.index.domain))
+        if joined is not None:
+            return joined
+    return None
+
+
+def _over_both(low: Lowering, left: Summands, right: Summands, kept: int) -> Access | None:
+    """The sum over what is added up on both sides, if one goes on where the other ends."""
     (first, count), (second, other_count) = left, right
     total = max(count, other_count, 1)
-    kept = len(one.index.domain)
     for dim in range(kept, kept + total):
         sides = [
             access if number == total else widened(low.terms, access, dim)
@@ -121,6 +135,52 @@ def _windows(low: Lowering, one: Access, other: Access) -> Access | None:
         if joined is not None and dim in joined.index.reads():
             return low.terms.fold("sum", (joined,), total)
     return None
+
+
+def _opened(low: Lowering, one: Access, other: Access) -> Iterator[tuple[Summands, Summands]]:
+    """What both add up, as it stands; then with what stands outside of a sum brought back to a place inside.
+
+    A window of one element is divided outside of its sum, a larger one inside.
+    """
+    left, right = summands(low.terms, one), summands(low.terms, other)
+    if left is not None and right is not None:
+        yield left, right
+    if not _is_divided(low, one) and not _is_divided(low, other):
+        return
+    for place in range(MOST_PLACES):
+        left, right = _divided_inside(low, one, place), _divided_inside(low, other, place)
+        if left is not None and right is not None:
+            yield left, right
+
+
+def _is_divided(low: Lowering, x: Access) -> bool:
+    """Whether a value is a sum, times what is written outside of sums."""
+    parts = factors(low.terms, x)
+    sums = [part for part in parts if low.terms[part.term].op == "sum"]
+    return len(sums) == 1 < len(parts) and all(
+        goes_outside(low.terms, part) for part in parts if part not in sums
+    )
+
+
+def _divided_inside(low: Lowering, x: Access, place: int) -> Summands | None:
+    """What a sum adds up, times what stands outside of it, as a factor at ``place``."""
+    if not _is_divided(low, x):
+        return summands(low.terms, x)
+    parts = factors(low.terms, x)
+    (total,) = (part for part in parts if low.terms[part.term].op == "sum")
+    opened = summands(low.terms, total)
+    if opened is None:
+        return None
+    inner, count = opened
+    domain = inner.index.domain
+    shape = total.index.domain
+    wider = IndexMap(domain, shape, tuple(along(dim, size) for dim, size in enumerate(shape)))
+    outer = [low.terms.read(wider, part) for part in parts if part is not total]
+    inside = factors(low.terms, inner)
+    if place > len(inside) or None in outer:
+        return None
+    brought = [part for part in outer if part is not None]
+    return product(low, [*inside[:place], *brought, *inside[place:]], domain), count
 
 
 def _window_of_many(low: Lowering, one: Access, other: Access) -> Access | None:
