@@ -42,7 +42,7 @@ def negated(low: Lowering, condition: Access) -> Access:
     decided = number_of(low.terms, condition)
     if decided is not None:
         return low.fraction(Fraction(0 if decided else 1), condition.index.domain)
-    if len(factors(low.terms, condition)) > 1:
+    if term.op not in ("not", "or", *OPPOSITE) or len(factors(low.terms, condition)) > 1:
         return low.point("not", condition)
     operands = [low.terms.read(condition.index, operand) for operand in term.operands]
     read = [operand for operand in operands if operand is not None]

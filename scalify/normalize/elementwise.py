@@ -48,7 +48,7 @@ def cast(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     """Between floats, and from whole numbers to floats, the value stays; what loses something is an op."""
     (x,) = operands
     source, target = low.types[node.operands[0]].dtype, node.type.dtype
-    if KIND_OF[source] == "complex" and KIND_OF[target] != "complex":
+    if KIND_OF[source] == "complex" and KIND_OF[target] in ("float", "int"):
         x = low.point("real", x)
     if KIND_OF[target] in ("float", "complex"):
         return x
@@ -120,6 +120,12 @@ def shifted_left(low: Lowering, node: Node, operands: Sequence[Access]) -> Acces
     return low.point(f"shift_left[{low.types[node.operands[0]].dtype}]", *operands)
 
 
+def logarithm(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """The inverse of the exponential on the reals; of complex numbers the logarithm forgets whole turns."""
+    is_complex = KIND_OF[node.type.dtype] == "complex"
+    return low.point("log", *operands) if is_complex else log(low, *operands)
+
+
 def softplus(low: Lowering, x: Access) -> Access:
     """``log(1 + exp(x))``."""
     return log(low, add(low, exp(low, x), _whole(low, 1)))
@@ -165,7 +171,7 @@ ELEMENTWISE: Mapping[str, Lower] = {
     )},
     **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge"), comparison),
     "exp": _made(exp),
-    "log": _made(log),
+    "log": logarithm,
     "and": conjunction,
     "add": sum_or_either,
     "sub": _made(subtract),

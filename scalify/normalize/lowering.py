@@ -12,6 +12,7 @@ from fractions import Fraction
 from scalify.ir.graph import Attr, Node, NodeId, TensorType
 from scalify.ir.mesh import RankInt
 from scalify.ir.ops import OPS
+from scalify.ir.ops.dtypes import KIND_OF
 from scalify.layout.digits import Expr, Term, summed
 from scalify.layout.maps import IndexMap, Shape, broadcast
 from scalify.normalize.numbers import LOWEST, LOWEST_ASSUMED, real, root
@@ -95,7 +96,7 @@ class Lowering:
         between ranks, or no operands at all, may depend on the own rank as well.
         """
         self.unknown_nodes.append(node)
-        name = f"{node.op}({canonical(node.attrs)})"
+        name = named(node, node.attrs)
         if node.op == "opaque":
             dtypes = [self.types[operand].dtype for operand in node.operands]
             name = f"{name} of {', '.join(dtypes)} -> {node.type.dtype}"
@@ -153,6 +154,14 @@ def _communicates(node: Node) -> bool:
 
 def _differs(value: Attr) -> bool:
     return isinstance(value, RankInt) or (isinstance(value, tuple) and any(map(_differs, value)))
+
+
+def named(node: Node, settings: Mapping[str, Attr]) -> str:
+    """What an operation on blocks is called. What it means may depend on the kind of numbers: a sum of truth
+    values is whether any holds, a mean of integers is whole."""
+    kind = KIND_OF[node.type.dtype]
+    name = f"{node.op}({canonical(settings)})"
+    return f"{name} of {kind}" if kind in ("int", "bool") and node.op != "opaque" else name
 
 
 def canonical(attrs: Mapping[str, Attr]) -> str:

@@ -11,7 +11,7 @@ from scalify.layout.maps import IndexMap, Shape, along, transposed
 from scalify.normalize.choices import where
 from scalify.normalize.flat import factors, goes_outside
 from scalify.normalize.hits import shared_by_hits
-from scalify.normalize.lowering import Lower, Lowering, canonical
+from scalify.normalize.lowering import Lower, Lowering, named
 from scalify.normalize.movement import ints
 from scalify.normalize.order import ordered
 from scalify.normalize.products import multiply, product
@@ -155,7 +155,7 @@ def along_axis(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     if order is not None:
         lines[0] = order.key
     settings = {name: value for name, value in node.attrs.items() if name not in ("axis", "keepdims")}
-    name = f"{node.op}({canonical(settings)})"
+    name = named(node, settings)
     shape = node.type.shape
     if len(shape) < len(operands[0].index.domain) - 1:
         return low.block(name, shape, lines, len(shape))

@@ -79,8 +79,11 @@ class Terms:
 
         Of a term of which only a part is looked up, nothing is noted.
         """
-        coordinates = zip(access.index.coordinates, self[access.term].space, strict=True)
-        if all([term[1:] for term in expr.terms] == [(1, size, 1)] for expr, size in coordinates if size > 1):
+        read = zip(access.index.coordinates, self[access.term].space, strict=True)
+        exprs = [(expr, size) for expr, size in read if size > 1]
+        is_whole = all([term[1:] for term in expr.terms] == [(1, size, 1)] for expr, size in exprs)
+        # Along one dimension for two of its own, only a diagonal is read.
+        if is_whole and len({expr.terms[0].dim for expr, _ in exprs}) == len(exprs):
             self.in_range.add((access.term, rows))
 
     def equate(self, one: Access, other: Access) -> None:

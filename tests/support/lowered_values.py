@@ -11,7 +11,7 @@ from scalify.ir.graph import Attr, Graph, Node, TensorType
 from scalify.ir.mesh import RankInt
 from scalify.ir.ops import OPS, Call
 from scalify.ir.ops.meaning.storage import stored
-from scalify.normalize.lowering import canonical
+from scalify.normalize.lowering import named
 
 Array = NDArray[Any]
 
@@ -36,7 +36,7 @@ class NodeBlocks:
             return stored(spec.across(self._call(node, types, node.attrs), held)[rank], node.type.dtype)
         held = [stored(block, given.dtype) for block, given in zip(blocks, types, strict=True)]
         attrs = node.attrs
-        if name != f"{node.op}({canonical(attrs)})":
+        if name != named(node, attrs):
             attrs = {**attrs, "axis": 0}
             attrs |= {"keepdims": False} if "keepdims" in attrs else {}
         assert spec.meaning is not None
@@ -50,7 +50,7 @@ class NodeBlocks:
 def _names(node: Node) -> tuple[str, str]:
     """What a node's operation is called, of whole operands and of lines along an axis."""
     settings = {name: value for name, value in node.attrs.items() if name not in ("axis", "keepdims")}
-    return f"{node.op}({canonical(node.attrs)})", f"{node.op}({canonical(settings)})"
+    return named(node, node.attrs), named(node, settings)
 
 
 def _differs(value: Attr) -> bool:

@@ -15,9 +15,11 @@ from scalify.ir.evaluate import evaluate
 from scalify.ir.graph import Graph, NodeId
 from scalify.ir.mesh import Mesh
 from scalify.ir.ops import OPS
+from scalify.layout.digits import ZERO
+from scalify.layout.maps import IndexMap, along
 from scalify.normalize.lower import as_leaves, lower
 from scalify.normalize.meaning import Values
-from scalify.normalize.terms import Terms
+from scalify.normalize.terms import Access, Terms
 
 
 def meanings(graph: Graph, inputs: Mapping[str, Sequence[Array]]) -> dict[NodeId, Array]:
@@ -157,3 +159,69 @@ def test_blocks_of_other_shapes_are_other_operands() -> None:
     first = build.add("opaque", wide, scalar, shape=(2,), dtype="f32", target="f")
     second = build.add("opaque", flat, line, shape=(2,), dtype="f32", target="f")
     assert _term_of(build, first, terms) != _term_of(build, second, terms)
+
+
+ALL_TRUE = np.ones((4, 3), dtype=bool)
+
+
+def _added_to(build: GraphBuilder, op: str, x: NodeId) -> NodeId:
+    rows = build.constant(0, "i64", (4, 3))
+    if op == "scatter":
+        return build.add("scatter", x, rows, x, axis=0, mode="add")
+    if op == "index_put":
+        return build.add("index_put", x, x, build.constant(0, "i64", (4,)), mode="add")
+    crossed = ((0, 3), (1, 2))
+    return build.add("all_reduce", x, kind="sum", groups=crossed)
+
+
+@pytest.mark.parametrize("op", ["scatter", "index_put", "all_reduce"])
+def test_what_is_added_of_truth_values_is_not_what_is_added_of_numbers(op: str) -> None:
+    """``True + True`` is true, ``1 + 1`` is 2: an op that is no formula here must not be taken for one."""
+    build = GraphBuilder("kinds", mesh=Mesh(axes=(("tp", 4),)))
+    truths = build.input("x", "bool", (4, 3))
+    either = build.add("cast", _added_to(build, op, truths), dtype="f32")
+    count = _added_to(build, op, build.add("cast", truths, dtype="f32"))
+    build.output("either", either)
+    build.output("count", count)
+    values = evaluate(build.graph(), {"x": ALL_TRUE})
+    assert not np.allclose(values["either"], values["count"])
+    terms = Terms()
+    assert _term_of(build, either, terms) != _term_of(build, count, terms)
+
+
+def test_the_logarithm_of_a_complex_exponential_forgets_whole_turns() -> None:
+    build = GraphBuilder("turns")
+    angle = build.input("angle", "c64", (3,))
+    undone = build.add("log", build.add("exp", angle))
+    build.output("y", undone)
+    assert_same_meaning(build.graph(), {"angle": [np.array([1j, 4j, -9j])]})
+    terms = Terms()
+    assert _term_of(build, undone, terms) != _term_of(build, angle, terms)
+
+
+def test_a_complex_number_is_false_only_at_zero() -> None:
+    build = GraphBuilder("truth")
+    z = build.input("z", "c64", (3,))
+    build.output("y", build.add("cast", z, dtype="bool"))
+    inputs = {"z": [np.array([2j, 0j, 1 + 0j])]}
+    assert evaluate(build.graph(), inputs)["y"][0].tolist() == [True, False, True]
+    assert_same_meaning(build.graph(), inputs)
+
+
+def test_a_choice_by_whether_any_of_a_row_holds() -> None:
+    build = GraphBuilder("rows")
+    x, held = build.input("x", "f32", (2, 3)), build.input("held", "bool", (2, 3))
+    some = build.add("reduce", held, kind="any", axes=(1,), keepdims=True)
+    build.output("y", build.add("where", some, build.constant(0.0, "f32"), x))
+    inputs = {"x": [np.arange(6.0).reshape(2, 3)], "held": [np.array([[True, False, False], [False] * 3])]}
+    assert_same_meaning(build.graph(), inputs)
+
+
+def test_a_diagonal_that_is_looked_up_says_nothing_of_the_rest() -> None:
+    terms = Terms()
+    rows = terms.leaf("rows", (1, 2, 2))
+    diagonal = IndexMap((1, 2), (1, 2, 2), (ZERO, along(1, 2), along(1, 2)))
+    terms.assume_in_range(Access(diagonal, rows.term), 3)
+    assert not terms.in_range
+    terms.assume_in_range(rows, 3)
+    assert terms.in_range == {(rows.term, 3)}

@@ -26,12 +26,13 @@ _NATIVE: dict[DType, type[np.generic]] = {"f32": np.float32, "f16": np.float16, 
 
 
 def stored(value: Array, dtype: DType) -> Array:
-    """A value in the form in which its kind is held: float to int truncates, complex loses its angle."""
+    """A value in the form in which its kind is held: float to int truncates, complex to a number loses its
+    imaginary part, and only 0 is false."""
     kind = KIND_OF[dtype]
     held = _HELD[kind]
     if value.dtype == held:
         return value
-    if value.dtype.kind == "c":
+    if value.dtype.kind == "c" and kind != "bool":
         value = np.real(value)
     if kind == "int" and value.dtype.kind == "f":
         value = np.trunc(value)
