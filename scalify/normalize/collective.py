@@ -99,8 +99,9 @@ def _agree(x: Access, digits: RankDigits) -> bool:
 
 
 def all_reduce(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
-    """Everybody's value combined, for everybody."""
-    digits = _digits(node)
+    """Everybody's value combined, for everybody: in which order the members stand does not matter."""
+    groups = cast(Groups, node.attrs["groups"])
+    digits = digits_of(tuple(tuple(sorted(group)) for group in groups))
     if digits is None:
         return low.unknown(node, operands)
     return combined(low, node, operands[0], digits)

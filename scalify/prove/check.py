@@ -82,6 +82,12 @@ def replay(certificate: RegionCertificate, lowered: RegionTerms | None = None) -
 
     ``lowered`` are the region's terms where they are at hand; else they are made again.
     """
+    problems = replay_part(certificate, lowered)
+    return problems or _missing(certificate.region, certificate.shown)
+
+
+def replay_part(certificate: RegionCertificate, lowered: RegionTerms | None = None) -> tuple[str, ...]:
+    """The same of a region of which not every goal was shown: what was shown has to follow."""
     known = established(certificate, lowered)
     for place, step in enumerate(certificate.derivations):
         try:
@@ -90,7 +96,7 @@ def replay(certificate: RegionCertificate, lowered: RegionTerms | None = None) -
             return (f"step {place} ({step.rule}): {error}",)
     if len(certificate.shown) != len(certificate.region.goals):
         return ("what was shown is not of these goals",)
-    return (*_unfounded(known), *_missing(certificate.region, certificate.shown))
+    return _unfounded(known)
 
 
 def _follow(known: Established, step: Derivation) -> None:

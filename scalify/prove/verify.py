@@ -10,9 +10,9 @@ from time import process_time
 
 from scalify.ir.graph import Graph
 from scalify.partition import computed, partition, segments
-from scalify.prove.certificate import certificate_of
+from scalify.prove.certificate import certificate_of, region_certificate
 from scalify.prove.chain import Chain, Progress, prove_chain
-from scalify.prove.check import check
+from scalify.prove.check import check, replay_part
 from scalify.prove.engine import Budget, StopReason
 from scalify.prove.shared import shared
 from scalify.relate.model import Relations
@@ -82,7 +82,7 @@ def verify(
         )
     return Unknown(
         reason=_reason(chain),
-        outputs=outputs,
+        outputs=_results(relations, {**chain.outputs, **_shown_besides(chain)}),
         assumptions=_assumptions(relations),
         suspect=_suspect(chain, baseline, candidate),
         missing=_undefined(chain),
@@ -113,6 +113,18 @@ def _reason(chain: Chain) -> Reason:
     if proof.saturation.stop_reason in (StopReason.TIME, StopReason.FACTS):
         return Reason.BUDGET
     return Reason.UNKNOWN_OPS if proof.region_terms.candidate.unknown else Reason.UNPROVED
+
+
+def _shown_besides(chain: Chain) -> dict[str, str]:
+    """What was shown of outputs in the region that was not proved as a whole, if it can be replayed."""
+    if chain.stuck is None:
+        return {}
+    region, proof = chain.stuck
+    goals = zip(region.goals, proof.shown, strict=True)
+    found = {goal.output: answer.layout for goal, answer in goals if goal.output and answer is not None}
+    if not found or replay_part(region_certificate(region, proof), proof.region_terms):
+        return {}
+    return found
 
 
 def _suspect(chain: Chain, baseline: Graph, candidate: Graph) -> Suspect | None:

@@ -115,7 +115,6 @@ def test_no_output_that_differs_is_shown_as_proved(name: str) -> None:
     assert _shown(_verdict(name)) <= set(load_pair(name).agreeing)
 
 
-@pytest.mark.xfail(strict=True, reason="outputs are only shown of regions that are proved as a whole")
 @pytest.mark.parametrize("name", [name for name in WRONG if load_pair(name).agreeing])
 def test_outputs_that_agree_are_shown_as_proved(name: str) -> None:
     assert _shown(_verdict(name)) == set(load_pair(name).agreeing)
