@@ -15,6 +15,7 @@ from scalify.ir.mesh import Mesh
 from scalify.layout.maps import IndexMap, Shape, along, solve, then
 from scalify.layout.views import ONE, Partial, View, same, through
 from scalify.normalize.terms import Access, TermId, number_of
+from scalify.prove.classes import Classes
 from scalify.prove.engine import Budget, saturate
 from scalify.prove.region import Region, RegionProof, RegionTerms, terms_of
 from scalify.relate.layouts import Layout, index_of, layouts, rank_by_rank, text_of
@@ -69,11 +70,14 @@ class Standings:
             lowered.terms, [*lowered.terms.numbers()], lowered.baseline_numbers, (), _nothing_wanted, budget
         )
         names = saturation.names.views
+        # The engine speaks of classes: of equal terms by one of them.
+        self._classes = Classes(lowered.terms, [*lowered.terms.numbers()])
         self._scales: dict[TermId, set[Fraction]] = defaultdict(set)
         for derivation in saturation.derivations:
             view = names[derivation.view]
-            self._views[derivation.candidate, derivation.baseline].append(view)
-            self._scales[derivation.candidate].add(view.scale)
+            own = self._classes.of(derivation.candidate)
+            self._views[own, self._classes.of(derivation.baseline)].append(view)
+            self._scales[own].add(view.scale)
         self.baseline_terms = lowered.baseline_numbers
         self._known: dict[tuple[NodeId, NodeId], Standing] = {}
         self._layouts: dict[tuple[Shape, Shape], tuple[Layout, ...]] = {}
@@ -95,7 +99,7 @@ class Standings:
         """The factors by which the node is known to be anything of the baseline's."""
         term = self.own[node].term
         own = {ONE} if term in self.baseline_terms else set[Fraction]()
-        return frozenset(own | self._scales[term])
+        return frozenset(own | self._scales[self._classes.of(term)])
 
     def _best(self, node: NodeId, counterpart: NodeId) -> Standing:
         found: list[Standing] = []
@@ -108,8 +112,9 @@ class Standings:
 
     def _seen(self, own: Access, given: TermId) -> Mapping[tuple[Fraction, Partial | None], list[View]]:
         """What the views of a term by a baseline's say of one that is read of it, by scale and pending."""
-        views = [*self._views.get((own.term, given), ())]
-        if own.term == given:
+        classes = self._classes.of(own.term), self._classes.of(given)
+        views = [*self._views.get(classes, ())]
+        if classes[0] == classes[1]:
             views.append(same(self.terms[own.term].space))
         groups: dict[tuple[Fraction, Partial | None], list[View]] = defaultdict(list)
         for view in views:
