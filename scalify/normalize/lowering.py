@@ -138,7 +138,7 @@ class Lowering:
 
 
 COMMUNICATION = re.compile(
-    "c10d|collective|all[_-]?(reduce|gather|to[_-]?all)|reduce[_-]?scatter|(^|[._:])i?(send|recv)([._]|$)"
+    "c10d|symm_mem|collective|all[_-]?(reduce|gather|to[_-]?all)|reduce[_-]?scatter|(^|[._:])i?(send|recv)([._]|$)"
 )
 """What the target of an opaque node is called if ranks may exchange values in it."""
 

@@ -25,7 +25,9 @@ def _forms(terms: Terms, term: Term) -> Iterator[Term]:
     yield term
     over = combination(term.op)
     if over is not None and over[0] in FOLDS:
-        yield from _forms(terms, _over_digits(terms, term, *over))
+        spread = _over_digits(terms, term, *over)
+        if spread is not None:
+            yield from _forms(terms, spread)
     if term.op in FOLDS and term.reduced and len(term.operands) == 1:
         (access,) = term.operands
         inner = terms[access.term]
@@ -35,8 +37,11 @@ def _forms(terms: Terms, term: Term) -> Iterator[Term]:
                 yield from _forms(terms, joined)
 
 
-def _over_digits(terms: Terms, term: Term, kind: str, digits: RankDigits) -> Term:
-    """A combination over ranks as a fold: digits of the rank are read from dimensions of their own."""
+def _over_digits(terms: Terms, term: Term, kind: str, digits: RankDigits) -> Term | None:
+    """A combination over ranks as a fold: digits of the rank are read from dimensions of their own.
+
+    None where the operand reads digits of unlike radices: of six ranks the third of a rank that is even.
+    """
     (access,) = term.operands
     space = term.space
     domain = (*space, *(size for _, size in digits))
@@ -52,9 +57,7 @@ def _over_digits(terms: Terms, term: Term, kind: str, digits: RankDigits) -> Ter
     )
     coordinates = (rank, *(along(dim, size) for dim, size in enumerate(space) if dim))
     read = terms.read(IndexMap(domain, space, coordinates), access)
-    if read is None:
-        raise AssertionError("leaving ranks to dimensions always composes")
-    return Term(kind, space, (read,), len(digits))
+    return None if read is None else Term(kind, space, (read,), len(digits))
 
 
 def _joined(terms: Terms, term: Term, access: Access, inner: Term) -> Term | None:

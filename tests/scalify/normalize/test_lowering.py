@@ -133,6 +133,7 @@ def test_an_opaque_op_without_operands_may_depend_on_the_rank() -> None:
     [
         ("_c10d_functional.all_gather_into_tensor.default", "", True),
         ("vllm::all_reduce", "", True),
+        ("symm_mem.tile_reduce.default", "", True),
         ("torch.distributed.isend", "", True),
         ("hlo.custom-call.x", "rank-dependent of 4x1", True),
         ("hlo.custom-call.x", "", False),

@@ -50,6 +50,17 @@ def test_a_combination_over_ranks_and_a_fold_of_a_fold_are_one_fold() -> None:
     assert forms == [{("over_ranks:max:((1, 2),)", 0), ("max", 1)}, {("max", 1), ("max", 2)}]
 
 
+def test_digits_of_unlike_radices_have_no_form_as_a_fold() -> None:
+    """What is gathered over thirds of six ranks is no fold over the even ones; the term stays as it is."""
+    mesh = Mesh(axes=(("dp", 2), ("tp", 3)))
+    build = GraphBuilder("g", mesh=mesh)
+    x = build.input("x", "f32", (2,))
+    gathered = build.add("all_gather", x, dim=0, groups=groups_along(mesh, ("tp",)))
+    combined = build.add("all_reduce", gathered, kind="sum", groups=((0, 2, 4), (1, 3, 5)))
+    terms, accesses = _lowered(build)
+    assert [form.op for form in forms_of(terms, accesses[combined].term)] == ["over_ranks:sum:((2, 3),)"]
+
+
 def test_every_form_of_a_term_means_the_same() -> None:
     """Other forms are added as terms, in place, and computed."""
     for seed in range(60):
