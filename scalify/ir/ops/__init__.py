@@ -56,7 +56,10 @@ def type_of(
     reshape, cast, ...) take it over; for all others it must have the inferred shape and kind of dtype, and
     then it is the answer. Raises ``InvalidGraph`` saying what is wrong, without naming a node.
     """
-    key = (op, operands, tuple(attrs.items()), mesh, declared)
+    if op == "constant":
+        return _type_of(op, operands, attrs, mesh, declared)
+    # As text: 1, 1.0 and True are equal, but not the same attribute.
+    key = (op, operands, repr(attrs), mesh, declared)
     known = _types.get(key)
     if known is None:
         known = _type_of(op, operands, attrs, mesh, declared)

@@ -197,3 +197,14 @@ def test_promotion_is_symmetric_and_of_the_wider_kind(first: DType, second: DTyp
     assert promote(first, second) == promote(second, first)
     assert KIND_OF[promote(first, second)] == widest_kind((first, second))
     assert promote(first, first) == first
+
+
+def test_what_was_typed_before_does_not_excuse_another_kind_of_attribute() -> None:
+    """1 == 1.0 == True: what is remembered of one must not answer for another."""
+    x = TensorType("f32", (2, 3))
+    attrs = {"kind": "sum", "axes": (1,), "keepdims": True}
+    type_of("reduce", (x,), attrs)
+    with pytest.raises(InvalidGraph):
+        type_of("reduce", (x,), {**attrs, "keepdims": 1})
+    with pytest.raises(InvalidGraph):
+        type_of("reduce", (x,), {**attrs, "axes": (1.0,)})
