@@ -110,6 +110,13 @@ def reshaped(shape: Shape, target: Shape) -> IndexMap | None:
     return IndexMap(target, shape, tuple(reversed(coordinates)))
 
 
+def part(index: IndexMap, dim: int, start: int, size: int) -> IndexMap | None:
+    """A window of the domain along ``dim``."""
+    sizes = (*index.domain[:dim], size, *index.domain[dim + 1 :])
+    embed = tuple(along(d, n, offset=start if d == dim else 0) for d, n in enumerate(sizes))
+    return then(IndexMap(sizes, index.domain, embed), index)
+
+
 def reverse(shape: Shape, axes: Sequence[int]) -> IndexMap:
     """Source read from its end along ``axes``."""
     coordinates = tuple(

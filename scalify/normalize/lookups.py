@@ -12,14 +12,14 @@ the part equals ``index - first``, and that sum is 0 too: so ``inside`` may be l
 from collections.abc import Sequence
 
 from scalify.layout.digits import aligned
-from scalify.layout.maps import IndexMap, Shape, along
+from scalify.layout.maps import IndexMap, along
 from scalify.normalize.affine import Linear, linear
 from scalify.normalize.choices import equal
 from scalify.normalize.flat import factors
 from scalify.normalize.lowering import Lowering
 from scalify.normalize.products import multiply, product
 from scalify.normalize.terms import Access
-from scalify.normalize.windows import leading
+from scalify.normalize.windows import leading, wider
 
 COMPARISONS = {"le": 0, "lt": 1}
 """By how much the right side exceeds the left at least."""
@@ -40,7 +40,7 @@ def _over_rows(low: Lowering, part: Access) -> Access | None:
     """What a sum adds up over rows, the last dimension; of one row alone it is no sum."""
     term = low.terms[part.term]
     if term.op == "eq":
-        return _wider(low, part, (*part.index.domain, 1))
+        return wider(low.terms, part, (*part.index.domain, 1))
     if term.op != "sum" or term.reduced != 1:
         return None
     (operand,) = term.operands
@@ -55,7 +55,7 @@ def _settled(low: Lowering, inside: Access, rest: Sequence[Access]) -> Access | 
     domain = inside.index.domain
     rows, dim = domain[-1], len(domain) - 1
     inner = factors(low.terms, inside)
-    beside = [_wider(low, factor, domain) for factor in rest]
+    beside = [wider(low.terms, factor, domain) for factor in rest]
     for hit in inner:
         plain = _without_conditions(low, hit, beside, dim, rows)
         if plain is None:
@@ -71,16 +71,6 @@ def _settled(low: Lowering, inside: Access, rest: Sequence[Access]) -> Access | 
             total = multiply(low, total, factor) if kept else total
         return total
     return None
-
-
-def _wider(low: Lowering, x: Access, domain: Shape) -> Access:
-    """An operand over one more dimension, on which it does not depend."""
-    shape = x.index.domain
-    spread = IndexMap(domain, shape, tuple(along(dim, size) for dim, size in enumerate(shape)))
-    read = low.terms.read(spread, x)
-    if read is None:
-        raise AssertionError("naming dimensions always composes")
-    return read
 
 
 def _without_conditions(

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from scalify.layout.digits import aligned
-from scalify.layout.maps import IndexMap, along
 from scalify.normalize.affine import affine, written
 from scalify.normalize.flat import addends, factors, goes_outside
 from scalify.normalize.lowering import Lowering
 from scalify.normalize.products import multiply, negate, product
 from scalify.normalize.terms import Access, number_of
-from scalify.normalize.windows import neighbours, summands, widened
+from scalify.normalize.windows import neighbours, summands, widened, wider
 
 Summands = tuple[Access, int]
 """What a sum adds up, and over how many dimensions."""
@@ -173,13 +172,10 @@ def _divided_inside(low: Lowering, x: Access, place: int) -> Summands | None:
         return None
     inner, count = opened
     domain = inner.index.domain
-    shape = total.index.domain
-    wider = IndexMap(domain, shape, tuple(along(dim, size) for dim, size in enumerate(shape)))
-    outer = [low.terms.read(wider, part) for part in parts if part is not total]
     inside = factors(low.terms, inner)
-    if place > len(inside) or None in outer:
+    if place > len(inside):
         return None
-    brought = [part for part in outer if part is not None]
+    brought = [wider(low.terms, part, domain) for part in parts if part is not total]
     return product(low, [*inside[:place], *brought, *inside[place:]], domain), count
 
 

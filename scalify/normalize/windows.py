@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from scalify.layout.digits import ZERO, Expr, Term, summed
-from scalify.layout.maps import IndexMap, Shape, along, then
+from scalify.layout.maps import IndexMap, Shape, along, part
 from scalify.normalize.affine import affine, written
 from scalify.normalize.terms import Access, Terms
 
@@ -26,7 +26,7 @@ def neighbours(terms: Terms, first: Access, second: Access, dim: int) -> Access 
     if one.op != other.op or one.reduced != other.reduced or not one.operands or ":" in one.op:
         return None
     joined: list[Access] = []
-    for left, right in zip(_opened(terms, first), _opened(terms, second), strict=True):
+    for left, right in zip(opened(terms, first), opened(terms, second), strict=True):
         both = neighbours(terms, left, right, dim) if left is not None and right is not None else None
         if both is None:
             return None
@@ -45,7 +45,7 @@ def _counted_on(terms: Terms, first: Access, second: Access, dim: int) -> Access
     return None if steps is None else written(terms, steps.domain, steps.coordinates[0])
 
 
-def _opened(terms: Terms, access: Access) -> list[Access | None]:
+def opened(terms: Terms, access: Access) -> list[Access | None]:
     """The operands of a term, read over the domain of a reader and the dimensions that the term folds."""
     term = terms[access.term]
     domain = access.index.domain
@@ -69,7 +69,7 @@ def summands(terms: Terms, access: Access) -> tuple[Access, int] | None:
     term = terms[access.term]
     if term.op != "sum":
         return access, 0
-    (operand,) = _opened(terms, access)
+    (operand,) = opened(terms, access)
     return None if operand is None else (operand, term.reduced)
 
 
@@ -80,6 +80,16 @@ def widened(terms: Terms, access: Access, dim: int) -> Access | None:
     dims = [*range(dim), *range(dim + 1, len(wider))]
     index = IndexMap(wider, domain, tuple(along(place, wider[place]) for place in dims))
     return terms.read(index, access)
+
+
+def wider(terms: Terms, x: Access, domain: Shape) -> Access:
+    """An operand over more dimensions at the end of its domain, on which it does not depend."""
+    shape = x.index.domain
+    spread = IndexMap(domain, shape, tuple(along(dim, size) for dim, size in enumerate(shape)))
+    read = terms.read(spread, x)
+    if read is None:
+        raise AssertionError("naming dimensions always composes")
+    return read
 
 
 def leading(terms: Terms, x: Access, count: int) -> Access:
@@ -139,13 +149,6 @@ def _continuations(one: Expr, step: int, dim: int, size: int, whole: int) -> Ite
             yield summed(one.offset, [*(t for t in one.terms if t != term), longer])
     if not longest:
         yield one
-
-
-def part(index: IndexMap, dim: int, start: int, size: int) -> IndexMap | None:
-    """A window of the domain along ``dim``."""
-    sizes = _with(index.domain, dim, size)
-    embed = tuple(along(d, n, offset=start if d == dim else 0) for d, n in enumerate(sizes))
-    return then(IndexMap(sizes, index.domain, embed), index)
 
 
 def _with(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, ...]:

@@ -12,8 +12,8 @@ from scalify.layout.maps import IndexMap, along
 from scalify.layout.ranks import without
 from scalify.layout.views import RankDigits
 from scalify.normalize.terms import Access, Term, TermId, Terms, combination
-
-FOLDS = frozenset({"sum", "max", "min", "prod"})
+from scalify.normalize.windows import opened
+from scalify.prove.rules.counterpart import FOLDS
 
 
 def forms_of(terms: Terms, number: TermId) -> tuple[Term, ...]:
@@ -62,13 +62,5 @@ def _over_digits(terms: Terms, term: Term, kind: str, digits: RankDigits) -> Ter
 
 def _joined(terms: Terms, term: Term, access: Access, inner: Term) -> Term | None:
     """A fold of a fold: the inner one's dimensions after the outer one's."""
-    (operand,) = inner.operands
-    domain = access.index.domain
-    folded = operand.index.domain[len(inner.space) :]
-    wider = (*domain, *folded)
-    coordinates = (
-        *access.index.coordinates,
-        *(along(len(domain) + place, size) for place, size in enumerate(folded)),
-    )
-    read = terms.read(IndexMap(wider, operand.index.domain, coordinates), operand)
+    (read,) = opened(terms, access)
     return None if read is None else Term(term.op, term.space, (read,), term.reduced + inner.reduced)

@@ -94,7 +94,6 @@ def _chain(
     baseline: Graph, candidate: Graph, relations: Relations, options: Options, progress: Progress | None
 ) -> Chain:
     """Prove region by region; small programs at once where regions did not do."""
-    whole = segments(computed(baseline), (), baseline), segments(computed(candidate), (), candidate)
     if options.partition:
         parts = partition(baseline, candidate)
         chain = prove_chain(
@@ -103,6 +102,7 @@ def _chain(
         small = max(len(baseline.nodes), len(candidate.nodes)) <= MOST_NODES_AT_ONCE
         if chain.is_complete or len(parts[0]) == 1 or not small:
             return chain
+    whole = segments(computed(baseline), (), baseline), segments(computed(candidate), (), candidate)
     return prove_chain(baseline, candidate, whole, relations, options.budget, memo=False, progress=progress)
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from scalify.layout.digits import Expr, Term, summed
-from scalify.layout.maps import IndexMap, Shape, along, solve, then
+from scalify.layout.maps import IndexMap, Shape, part, solve
 from scalify.layout.views import View, through
 from scalify.prove.rules.counterpart import Reading
 
@@ -58,13 +58,7 @@ def united(first: View, second: View) -> View | None:
         still = [term for term in one.terms if term.dim != dim]
         coordinates.append(summed(one.offset, [*still, Term(dim, 1, size + rest, factor)]))
     index = IndexMap(domain, first.index.codomain, tuple(coordinates))
-    if _part(index, dim, 0, size) != first.index or _part(index, dim, size, rest) != second.index:
+    if part(index, dim, 0, size) != first.index or part(index, dim, size, rest) != second.index:
         return None
     window = (*first.window[:dim], (start, size + rest), *first.window[dim + 1 :])
     return View(first.shape, window, index, first.scale, first.partial)
-
-
-def _part(index: IndexMap, dim: int, start: int, size: int) -> IndexMap | None:
-    sizes = (*index.domain[:dim], size, *index.domain[dim + 1 :])
-    embed = tuple(along(d, n, offset=start if d == dim else 0) for d, n in enumerate(sizes))
-    return then(IndexMap(sizes, index.domain, embed), index)
