@@ -63,18 +63,14 @@ def check(
     return tuple(f"nothing is shown of output {name!r}" for name in programs.unshown())
 
 
-def certified(chain: Chain) -> tuple[Certificate, tuple[str, ...]]:
-    """The certificate of a chain that is complete, and what is wrong with its distinct proofs."""
+def certified(
+    chain: Chain, baseline: Graph, candidate: Graph, relations: Relations
+) -> tuple[Certificate, tuple[str, ...]]:
+    """The certificate of a chain that is complete, and what is wrong with it."""
     certificate = certificate_of(chain)
-    lowered = [
-        chain.proofs[proof].region_terms for proof in dict.fromkeys(link.proof for link in chain.links)
-    ]
-    problems = tuple(
-        f"proof {number}: {problem}"
-        for number, (region, terms) in enumerate(zip(certificate.regions, lowered, strict=True))
-        for problem in replay(region, terms)
-    )
-    return certificate, problems
+    proofs = dict.fromkeys(link.proof for link in chain.links)
+    lowered = [chain.proofs[proof].region_terms for proof in proofs]
+    return certificate, check(certificate, baseline, candidate, relations, lowered)
 
 
 def replay(certificate: RegionCertificate, lowered: RegionTerms | None = None) -> tuple[str, ...]:

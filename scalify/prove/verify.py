@@ -10,9 +10,9 @@ from time import process_time
 
 from scalify.ir.graph import Graph
 from scalify.partition import computed, partition, segments
-from scalify.prove.certificate import certificate_of, region_certificate
+from scalify.prove.certificate import region_certificate
 from scalify.prove.chain import Chain, Progress, prove_chain
-from scalify.prove.check import check, replay_part
+from scalify.prove.check import certified, replay_part
 from scalify.prove.engine import Budget, StopReason
 from scalify.prove.shared import shared
 from scalify.relate.model import Relations
@@ -62,10 +62,7 @@ def verify(
         cpu_s=process_time() - start_s,
     )
     if chain.is_complete and all(output.layout is not None for output in outputs):
-        certificate = certificate_of(chain)
-        used = dict.fromkeys(link.proof for link in chain.links)
-        lowered = [chain.proofs[number].region_terms for number in used]
-        problems = check(certificate, baseline, candidate, relations, lowered)
+        certificate, problems = certified(chain, baseline, candidate, relations)
         if not problems:
             return Proved(
                 outputs=outputs,

@@ -31,7 +31,7 @@ def certified(baseline: Graph, candidate: Graph, relations: Relations) -> Certif
     chain = _chain(baseline, candidate, relations)
     if not chain.is_complete:
         return None
-    certificate, problems = certified_chain(chain)
+    certificate, problems = certified_chain(chain, baseline, candidate, relations)
     if problems:
         raise AssertionError(f"what was proved does not replay: {problems}")
     return Certified(baseline=baseline, candidate=candidate, relations=relations, certificate=certificate)
