@@ -38,7 +38,8 @@ class CpuSeconds:
     def info(self) -> MeterInfo:
         return MeterInfo(name="cpu-seconds", unit="J", provenance=Provenance.MODELLED)
 
-    def begin(self) -> None:
+    def begin(self, pieces: int = 1) -> None:
+        del pieces
         self._began_s = time.process_time()
 
     def end(self) -> Reading:

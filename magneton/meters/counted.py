@@ -44,7 +44,8 @@ class CountedMeter:
             name=f"counted:{self._variant}", unit=unit, provenance=Provenance.COUNTED, source=source
         )
 
-    def begin(self) -> None:
+    def begin(self, pieces: int = 1) -> None:
+        del pieces
         self._began_s = self._wall_clock_s()
 
     def end(self) -> Reading:

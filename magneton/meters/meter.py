@@ -8,16 +8,37 @@ from magneton.profile.origin import MeterInfo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What a device was like at one moment. None: its sensor does not tell."""
+
+    temperature_c: float | None = None
+    clock_hz: float | None = None  # of what computes: the streaming multiprocessors of a board
+    throttle: tuple[str, ...] = ()  # why clocks are held down; kebab-case
+    foreign: int | None = None  # processes of others at work on the device
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """One window. ``energy_j`` is None where the meter could not read it (too short, sensor gone)."""
+    """One window. ``energy_j`` is None where it was not read or must not be used, and ``gap`` says why.
+
+    ``host_energy_j`` is what the host spent meanwhile, by a sensor or model of its own; it is never in
+    ``energy_j``. ``agreement`` is the energy by another sensor of the same device over ``energy_j``.
+    """
 
     duration_s: float
     energy_j: float | None
+    gap: str = ""
+    host_energy_j: float | None = None
+    agreement: float | None = None
+    before: State | None = None
+    after: State | None = None
 
 
 class Meter(Protocol):
-    """Reads energy over windows: ``begin()``, the work, ``end()``. Windows do not nest.
+    """Reads energy over windows: ``begin(pieces)``, the work, ``end()``. Windows do not nest.
 
+    The work is ``pieces`` equal repetitions of something, one right after the other; a sensor that answers
+    slowly may then read the power in the middle of them. 1: one piece of which nothing is known.
     ``shortest_window_s`` is the shortest window that the meter reads with meaning: 0.0 for a clock
     fine enough to read a single operator in place; work shorter than this has to be repeated.
     """
@@ -26,7 +47,7 @@ class Meter(Protocol):
 
     def info(self) -> MeterInfo: ...
 
-    def begin(self) -> None: ...
+    def begin(self, pieces: int = 1) -> None: ...
 
     def end(self) -> Reading: ...
 

@@ -63,7 +63,8 @@ class ModelledMeter:
             source=source,
         )
 
-    def begin(self) -> None:
+    def begin(self, pieces: int = 1) -> None:
+        del pieces
         self._began_wall_ns = self._wall_clock_ns()
         self._began_cpu_ns = self._cpu_clock_ns()
 

@@ -71,7 +71,8 @@ class NvmlMeter:
             ),
         )
 
-    def begin(self) -> None:
+    def begin(self, pieces: int = 1) -> None:
+        del pieces
         first, start = self._next_edge(), self._next_edge()
         self._edges = (first, start) if first is not None and start is not None else None
         if self._sampler is not None:

@@ -79,7 +79,8 @@ class ZeusMeter:
             source=f"sum over {', '.join(boards + packages)}, read by Zeus; nothing else is in it",
         )
 
-    def begin(self) -> None:
+    def begin(self, pieces: int = 1) -> None:
+        del pieces
         self._monitor.begin_window(_WINDOW, sync_execution=False)
         self._began_s = self._wall_clock_s()
 

@@ -20,8 +20,11 @@ from magneton.profile.arrays import MAX_OUTPUTS
 from magneton.profile.damage import quoted
 from magneton.profile.model import (
     BlockReading,
+    Conditions,
     Effect,
+    IdlePower,
     Kernel,
+    Moment,
     Operator,
     Pass,
     PowerSample,
@@ -32,14 +35,15 @@ from magneton.profile.model import (
     Stack,
     Value,
 )
-from magneton.profile.origin import Origin
+from magneton.profile.origin import MeterInfo, Origin
 from magneton.profile.sketches import FREQUENCIES, Sketches
 
 RowT = TypeVar("RowT")
 
 _INT64_END = 2**63
 _MAX_DIMENSIONS = 64
-_ROLES, _EFFECTS, _PASSES = get_args(Role), get_args(Effect), get_args(Pass)
+_ROLES, _EFFECTS, _PASSES, _MOMENTS = (get_args(kind) for kind in (Role, Effect, Pass, Moment))
+_ABSOLUTE_ZERO_C = -273.15
 _SKETCH_TYPES: Mapping[str, tuple[tuple[int, ...], str]] = {  # shape after the first axis, dtype
     "known": ((), "bool"),
     **dict.fromkeys(("count", "pos_inf", "neg_inf", "nan", "huge"), ((), "int64")),
@@ -71,6 +75,8 @@ def check(profile: Profile) -> None:
     _check_rows("replay", profile.replays, partial(_replay_problem, keys=len(profile.keys)))
     _check_rows("scope", profile.scopes, partial(_scope_problem, phases=phases))
     _refuse("the survey", _survey_problem(profile.scopes))
+    _check_rows("condition", profile.conditions, partial(_conditions_problem, phases=phases))
+    _check_rows("idle reading", profile.idle, _idle_problem)
     _refuse("the recording", _outputs_problem(profile.outputs))
 
 
@@ -90,19 +96,25 @@ def _refuse(what: str, problem: str | None) -> None:
 
 
 def _origin_problem(origin: Origin) -> str | None:
-    workload, meter = origin.workload, origin.meter
+    workload = origin.workload
     if not workload.phases or not all(workload.phases) or len(set(workload.phases)) < len(workload.phases):
         return f"has the phases {quoted(', '.join(workload.phases))}; each needs a name of its own"
     if not -_INT64_END <= workload.seed < _INT64_END:
         return f"has the seed {workload.seed}"
-    if not 0 < meter.scale_low <= meter.scale_high < math.inf:
-        return f"has a meter whose scale lies between {meter.scale_low} and {meter.scale_high}"
     return (
-        _positive_problem("batch", workload.batch)
+        _meter_problem("meter", origin.meter)
+        or (None if origin.host_meter is None else _meter_problem("host_meter", origin.host_meter))
+        or _positive_problem("batch", workload.batch)
         or _count_problem("prompt_tokens", workload.prompt_tokens)
         or _count_problem("decode_steps", workload.decode_steps)
         or _positive_problem("threads", origin.threads)
     )
+
+
+def _meter_problem(name: str, meter: MeterInfo) -> str | None:
+    if not 0 < meter.scale_low <= meter.scale_high < math.inf:
+        return f"has a {name} whose scale lies between {meter.scale_low} and {meter.scale_high}"
+    return _amount_problem(f"window_error of the {name}", meter.window_error)
 
 
 def _given(profile: Profile) -> frozenset[int]:
@@ -223,6 +235,8 @@ def _block_problem(_k: int, block: BlockReading, *, phases: frozenset[str]) -> s
         or _positive_problem("steps", block.steps)
         or _duration_problem(block.duration_s)
         or _energy_problem(block.energy_j)
+        or _amount_problem("host_energy_j", block.host_energy_j)
+        or _amount_problem("agreement", block.agreement)
     )
 
 
@@ -233,6 +247,7 @@ def _replay_problem(_k: int, replay: ReplayReading, *, keys: int) -> str | None:
         or _positive_problem("executions", replay.executions)
         or _duration_problem(replay.duration_s, may_be_nothing=True)
         or _energy_problem(replay.energy_j)
+        or _amount_problem("busy_share", replay.busy_share)
     )
 
 
@@ -252,6 +267,34 @@ def _survey_problem(scopes: Sequence[ScopeTime]) -> str | None:
             return f"has the scope {quoted(scope.scope)} of {quoted(scope.phase)} twice"
         seen.add((scope.phase, scope.scope))
     return None
+
+
+def _conditions_problem(_k: int, conditions: Conditions, *, phases: frozenset[str]) -> str | None:
+    temperature_c = conditions.temperature_c
+    if temperature_c is not None and not _ABSOLUTE_ZERO_C < temperature_c < math.inf:
+        return f"has the temperature_c {temperature_c}"
+    return (
+        _phase_problem(conditions.phase, phases)
+        or _count_problem("round", conditions.round)
+        or _moment_of_problem(conditions.moment)
+        or _moment_problem("time_s", conditions.time_s)
+        or _amount_problem("clock_hz", conditions.clock_hz)
+        or _count_problem("foreign", conditions.foreign or 0)
+    )
+
+
+def _idle_problem(_k: int, idle: IdlePower) -> str | None:
+    return (
+        _moment_of_problem(idle.moment)
+        or _moment_problem("time_s", idle.time_s)
+        or _duration_problem(idle.duration_s)
+        or _amount_problem("power_w", idle.power_w)
+        or _amount_problem("host_power_w", idle.host_power_w)
+    )
+
+
+def _moment_of_problem(moment: str) -> str | None:
+    return None if moment in _MOMENTS else f"has the moment {quoted(moment)}"
 
 
 def _outputs_problem(outputs: Mapping[str, np.ndarray]) -> str | None:
@@ -299,4 +342,8 @@ def _duration_problem(duration_s: float, *, may_be_nothing: bool = False) -> str
 
 
 def _energy_problem(energy_j: float | None) -> str | None:
-    return None if energy_j is None or 0 <= energy_j < math.inf else f"has the energy_j {energy_j}"
+    return _amount_problem("energy_j", energy_j)
+
+
+def _amount_problem(name: str, amount: float | None) -> str | None:
+    return None if amount is None or 0 <= amount < math.inf else f"has the {name} {amount}"

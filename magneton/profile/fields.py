@@ -25,6 +25,10 @@ class Fields:
     def nested(self, name: str) -> "Fields":
         return Fields(f"{self._where}: {name}", self._take(name))
 
+    def nested_or_none(self, name: str) -> "Fields | None":
+        found = self._take(name)
+        return None if found is None else Fields(f"{self._where}: {name}", found)
+
     def nested_list(self, name: str) -> tuple["Fields", ...]:
         items = _expect(list, self._take(name), f"{self._where}: {name}")
         return tuple(Fields(f"{self._where}: {name}[{i}]", item) for i, item in enumerate(items))

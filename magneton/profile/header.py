@@ -3,13 +3,13 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from magneton.errors import InvalidProfile
 from magneton.profile.damage import damaged, quoted
 from magneton.profile.fields import Fields
 from magneton.profile.model import Doubt
-from magneton.profile.origin import MeterInfo, Origin
+from magneton.profile.origin import Cache, MeterInfo, Origin
 from magneton.profile.sketches import SKETCH_VERSION
 from magneton.profile.texts import unicode_text
 from magneton.quantity import Provenance
@@ -18,7 +18,9 @@ from magneton.workload import Workload
 MEMBER = "profile.json"
 MAX_BYTES = 4 * 1024 * 1024
 SCHEMA = "magneton-profile"
-SCHEMA_VERSION = 3  # 2: values have a drift; 3: operators have a scope, and the survey of scopes is kept
+# 2: values have a drift; 3: operators have a scope, and the survey of scopes is kept; 4: the host's energy,
+# idle power, conditions, why a reading is missing
+SCHEMA_VERSION = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,9 +57,10 @@ def encode_header(header: Header) -> bytes:
 def decode_header(data: bytes) -> Header:
     """Unknown and missing fields are refused; a newer version is told apart first."""
     fields = Fields(MEMBER, _parse(data))
+    version = _version(fields)
     header = Header(
-        version=_version(fields),
-        origin=_origin(fields.nested("origin")),
+        version=version,
+        origin=_origin(fields.nested("origin"), version),
         doubts=tuple(_doubt(one) for one in fields.nested_list("doubts")),
         stack_count=fields.integer("stack_count", at_least=0),
         outputs=fields.texts("outputs"),
@@ -119,7 +122,7 @@ def _unicode(value: Any) -> Any:
 
 
 def _origin_json(origin: Origin) -> dict[str, Any]:
-    workload, meter = origin.workload, origin.meter
+    workload = origin.workload
     return {
         "magneton_version": origin.magneton_version,
         "system": origin.system,
@@ -139,14 +142,9 @@ def _origin_json(origin: Origin) -> dict[str, Any]:
         "device": origin.device,
         "device_kind": origin.device_kind,
         "driver": origin.driver,
-        "meter": {
-            "name": meter.name,
-            "unit": meter.unit,
-            "provenance": meter.provenance.value,
-            "scale_low": float(meter.scale_low),
-            "scale_high": float(meter.scale_high),
-            "source": meter.source,
-        },
+        "meter": _meter_json(origin.meter),
+        "host_meter": None if origin.host_meter is None else _meter_json(origin.host_meter),
+        "replay_cache": origin.replay_cache,
         "threads": origin.threads,
         "grad_mode": origin.grad_mode,
         "mode": origin.mode,
@@ -157,7 +155,20 @@ def _origin_json(origin: Origin) -> dict[str, Any]:
     }
 
 
-def _origin(fields: Fields) -> Origin:
+def _meter_json(meter: MeterInfo) -> dict[str, Any]:
+    return {
+        "name": meter.name,
+        "unit": meter.unit,
+        "provenance": meter.provenance.value,
+        "scale_low": float(meter.scale_low),
+        "scale_high": float(meter.scale_high),
+        "source": meter.source,
+        "window_error": float(meter.window_error),
+    }
+
+
+def _origin(fields: Fields, version: int) -> Origin:
+    meter = _meter(fields.nested("meter"), version)
     origin = Origin(
         magneton_version=fields.text("magneton_version"),
         system=fields.text("system"),
@@ -170,7 +181,7 @@ def _origin(fields: Fields) -> Origin:
         device=fields.text("device"),
         device_kind=fields.choice("device_kind", "cpu", "cuda"),
         driver=fields.text("driver"),
-        meter=_meter(fields.nested("meter")),
+        meter=meter,
         threads=fields.integer("threads"),
         grad_mode=fields.choice("grad_mode", "inference", "no_grad", "grad"),
         mode=fields.choice("mode", "eager", "compiled", "graph"),
@@ -178,6 +189,8 @@ def _origin(fields: Fields) -> Origin:
         flags=fields.mapping("flags"),
         recorded_at=fields.text("recorded_at"),
         session=fields.text("session"),
+        host_meter=_host_meter(fields, version),
+        replay_cache=_replay_cache(fields, version, meter),
     )
     fields.close()
     return origin
@@ -196,7 +209,19 @@ def _workload(fields: Fields) -> Workload:
     return workload
 
 
-def _meter(fields: Fields) -> MeterInfo:
+def _host_meter(fields: Fields, version: int) -> MeterInfo | None:
+    nested = fields.nested_or_none("host_meter") if version >= 4 else None
+    return None if nested is None else _meter(nested, version)
+
+
+def _replay_cache(fields: Fields, version: int, meter: MeterInfo) -> Cache:
+    """Before version 4 operators were repeated, on what they had left in the caches, for a sensor only."""
+    if version < 4:
+        return "warm" if meter.provenance is Provenance.MEASURED else "as met"
+    return fields.choice("replay_cache", *get_args(Cache))
+
+
+def _meter(fields: Fields, version: int) -> MeterInfo:
     meter = MeterInfo(
         name=fields.text("name"),
         unit=fields.choice("unit", "J", "FLOP", "B", "operators"),
@@ -204,6 +229,7 @@ def _meter(fields: Fields) -> MeterInfo:
         scale_low=fields.number("scale_low"),
         scale_high=fields.number("scale_high"),
         source=fields.text("source"),
+        window_error=fields.number("window_error") if version >= 4 else 0.0,
     )
     fields.close()
     return meter

@@ -23,6 +23,7 @@ KeyId = NewType("KeyId", int)
 Role = Literal["input", "parameter", "buffer", "constant", "activation"]
 Effect = Literal["compute", "view", "alloc", "sync", "random"]
 Pass = Literal["clean", "timeline"]
+Moment = Literal["before", "after"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +122,8 @@ class BlockReading:
     """One block of ``steps`` equal steps of one phase under the meter. Figures are for the whole block.
 
     Blocks of equal ``round`` on both sides of one session form a pair. ``energy_j`` is None where
-    the meter gave no reading; it is never 0.0 for "don't know".
+    the meter gave no reading or the block was rejected, and ``gap`` says why; it is never 0.0 for "don't
+    know". ``host_energy_j`` is what the host spent beside a device, by ``Origin.host_meter``.
     """
 
     pass_: Pass
@@ -131,12 +133,18 @@ class BlockReading:
     steps: int
     duration_s: float
     energy_j: float | None
+    host_energy_j: float | None = None
+    gap: str = ""
+    agreement: float | None = None  # energy by the device's power sensor over that by its counter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayReading:
     """What executing one operator cost in one round. Figures are *per execution*, less that of a mere call;
-    0.0 is an operator that costs no more than calling it.
+    0.0 is an operator that costs no more than calling it. ``gap`` says why there is no energy.
+
+    ``busy_share`` is the part of ``duration_s`` in which the device was at work on it: far below 1 the
+    figure is that of launching the operator. None: not known, or the device is the host.
     """
 
     key_id: KeyId
@@ -144,6 +152,33 @@ class ReplayReading:
     executions: int
     duration_s: float
     energy_j: float | None
+    gap: str = ""
+    busy_share: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """What the device was like right before or after a clean block. None: its sensor does not tell."""
+
+    phase: Phase
+    round: int
+    moment: Moment
+    time_s: float  # monotonic, from the start of the recording
+    temperature_c: float | None
+    clock_hz: float | None
+    throttle: str  # reasons why clocks are held down, joined by ", "; "" for none
+    foreign: int | None  # processes of others at work on the device
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdlePower:
+    """What device and host draw with the system loaded, ready and at rest. None: not measured."""
+
+    moment: Moment  # before the first block, after the last replay
+    time_s: float  # monotonic, from the start of the recording
+    duration_s: float
+    power_w: float | None
+    host_power_w: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,5 +218,7 @@ class Profile:
     blocks: tuple[BlockReading, ...] = ()
     replays: tuple[ReplayReading, ...] = ()
     scopes: tuple[ScopeTime, ...] = ()
+    conditions: tuple[Conditions, ...] = ()
+    idle: tuple[IdlePower, ...] = ()
     outputs: Mapping[str, np.ndarray] = field(default_factory=dict[str, np.ndarray])  # "prefill.logits"
     doubts: tuple[Doubt, ...] = ()

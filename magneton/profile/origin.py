@@ -9,6 +9,7 @@ from magneton.workload import Workload
 
 Unit = Literal["J", "FLOP", "B", "operators"]
 Mode = Literal["eager", "compiled", "graph"]
+Cache = Literal["as met", "warm", "cold"]  # as its predecessors left them; filled by itself; by other data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,12 +21,15 @@ class MeterInfo:
     widens joules, and cancels in a ratio.
     """
 
-    name: str  # "modelled", "counted:bytes", "nvml", "zeus"
+    name: str  # "modelled", "modelled:h200", "counted:bytes", "nvml", "rapl", "zeus"
     unit: Unit
     provenance: Provenance
     scale_low: float = 1.0
     scale_high: float = 1.0
     source: str = ""  # a sentence: what the figure is made of
+    window_error: float = (
+        0.0  # relative error of a window, one deviation, that more rounds do not average out
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,3 +55,5 @@ class Origin:
     flags: Mapping[str, str]  # as found: {"torch.backends.cuda.matmul.allow_tf32": "False"}
     recorded_at: str  # ISO 8601, UTC
     session: str  # equal on both sides when their blocks were measured alternately; "" otherwise
+    host_meter: MeterInfo | None = None  # of what the host spends beside the device; None: not measured
+    replay_cache: Cache = "as met"  # in which state a replayed operator finds the caches

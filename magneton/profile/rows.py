@@ -12,7 +12,9 @@ from magneton.profile import schema
 from magneton.profile.damage import damaged, quoted
 from magneton.profile.model import (
     BlockReading,
+    Conditions,
     Frame,
+    IdlePower,
     Kernel,
     KeyId,
     Operator,
@@ -189,6 +191,14 @@ def replays(rows: Rows) -> tuple[ReplayReading, ...]:
 
 def scopes(rows: Rows) -> tuple[ScopeTime, ...]:
     return rows.build(ScopeTime)
+
+
+def conditions(rows: Rows) -> tuple[Conditions, ...]:
+    return rows.build(Conditions)
+
+
+def idle(rows: Rows) -> tuple[IdlePower, ...]:
+    return rows.build(IdlePower)
 
 
 def _operand_slots(operands: Rows, count: int) -> list[list[tuple[Any, ...]]]:

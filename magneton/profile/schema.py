@@ -138,6 +138,9 @@ BLOCKS = Table(
         *_columns(Kind.INT64, "steps"),
         *_columns(Kind.FLOAT64, "duration_s"),
         _optional(Kind.FLOAT64, "energy_j"),
+        Column(name="host_energy_j", kind=Kind.FLOAT64, nullable=True, since=4),
+        Column(name="gap", kind=Kind.TEXT, since=4),
+        Column(name="agreement", kind=Kind.FLOAT64, nullable=True, since=4),
     ),
     max_rows=100_000,
 )
@@ -147,6 +150,8 @@ REPLAYS = Table(
         *_columns(Kind.INT64, "key_id", "round", "executions"),
         *_columns(Kind.FLOAT64, "duration_s"),
         _optional(Kind.FLOAT64, "energy_j"),
+        Column(name="gap", kind=Kind.TEXT, since=4),
+        Column(name="busy_share", kind=Kind.FLOAT64, nullable=True, since=4),
     ),
     max_rows=1_000_000,
 )
@@ -162,4 +167,33 @@ SCOPES = Table(
     since=3,
 )
 
-TABLES = (OPERATORS, OPERANDS, VALUES, STACKS, KEYS, KERNELS, SAMPLES, BLOCKS, REPLAYS, SCOPES)
+CONDITIONS = Table(
+    name="conditions",
+    columns=(
+        *_columns(Kind.TEXT, "phase"),
+        *_columns(Kind.INT64, "round"),
+        *_columns(Kind.TEXT, "moment"),
+        *_columns(Kind.FLOAT64, "time_s"),
+        _optional(Kind.FLOAT64, "temperature_c"),
+        _optional(Kind.FLOAT64, "clock_hz"),
+        *_columns(Kind.TEXT, "throttle"),
+        _optional(Kind.INT64, "foreign"),
+    ),
+    max_rows=100_000,
+    since=4,
+)
+IDLE = Table(
+    name="idle",
+    columns=(
+        *_columns(Kind.TEXT, "moment"),
+        *_columns(Kind.FLOAT64, "time_s", "duration_s"),
+        _optional(Kind.FLOAT64, "power_w"),
+        _optional(Kind.FLOAT64, "host_power_w"),
+    ),
+    max_rows=1_000,
+    since=4,
+)
+
+TABLES = (
+    OPERATORS, OPERANDS, VALUES, STACKS, KEYS, KERNELS, SAMPLES, BLOCKS, REPLAYS, SCOPES, CONDITIONS, IDLE,
+)  # fmt: skip

@@ -88,6 +88,7 @@ def _read(archive: Archive) -> Profile:
         return Rows(declared, decode_table(declared, data), known)
 
     value_rows = table(schema.VALUES)
+    measured_conditions = described.version >= schema.CONDITIONS.since
     return Profile(
         origin=described.origin,
         operators=rows.operators(table(schema.OPERATORS), table(schema.OPERANDS)),
@@ -100,6 +101,8 @@ def _read(archive: Archive) -> Profile:
         blocks=rows.blocks(table(schema.BLOCKS)),
         replays=rows.replays(table(schema.REPLAYS)),
         scopes=rows.scopes(table(schema.SCOPES)) if described.version >= schema.SCOPES.since else (),
+        conditions=rows.conditions(table(schema.CONDITIONS)) if measured_conditions else (),
+        idle=rows.idle(table(schema.IDLE)) if measured_conditions else (),
         outputs={
             name: decode_array(name, archive.read(_output_member(i), max_bytes=arrays.MAX_MEMBER_BYTES))
             for i, name in enumerate(described.outputs)

@@ -26,6 +26,8 @@ def table_cells(profile: Profile, pool: TextPool) -> Mapping[Table, Mapping[str,
         schema.BLOCKS: _plain(profile.blocks, schema.BLOCKS, pool, {"pass": "pass_"}),
         schema.REPLAYS: _plain(profile.replays, schema.REPLAYS, pool),
         schema.SCOPES: _plain(profile.scopes, schema.SCOPES, pool),
+        schema.CONDITIONS: _plain(profile.conditions, schema.CONDITIONS, pool),
+        schema.IDLE: _plain(profile.idle, schema.IDLE, pool),
     }
 
 

@@ -17,7 +17,9 @@ import numpy as np
 from magneton.errors import InvalidProfile
 from magneton.profile.model import (
     BlockReading,
+    Conditions,
     Doubt,
+    IdlePower,
     Kernel,
     Operator,
     OpId,
@@ -59,6 +61,8 @@ def read_journal(folder: Path) -> Profile:
         blocks=_rows(folder, BlockReading),
         replays=_rows(folder, ReplayReading),
         scopes=_rows(folder, ScopeTime),
+        conditions=_rows(folder, Conditions),
+        idle=_rows(folder, IdlePower),
         outputs=_outputs(folder),
         doubts=tuple(dict.fromkeys(_rows(folder, Doubt))),
     )

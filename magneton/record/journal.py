@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 from magneton.errors import MagnetonError
 from magneton.profile.model import (
     BlockReading,
+    Conditions,
     Doubt,
+    IdlePower,
     Kernel,
     Operator,
     OpId,
@@ -70,6 +72,8 @@ Row = (
     | BlockReading
     | ReplayReading
     | ScopeTime
+    | Conditions
+    | IdlePower
     | Doubt
     | OperatorDuration
 )
@@ -87,6 +91,8 @@ TABLES: Mapping[type[Row], str] = MappingProxyType(
         BlockReading: "blocks",
         ReplayReading: "replays",
         ScopeTime: "scopes",
+        Conditions: "conditions",
+        IdlePower: "idle",
         Doubt: "doubts",
         OperatorDuration: "durations",
     }

@@ -15,9 +15,11 @@ from hypothesis.extra import numpy as stn
 
 from magneton.profile.model import (
     BlockReading,
+    Conditions,
     Doubt,
     Effect,
     Frame,
+    IdlePower,
     Kernel,
     KeyId,
     Operator,
@@ -247,6 +249,7 @@ meters = st.builds(
     scale_low=st.floats(0, 1, exclude_min=True),
     scale_high=st.floats(1, 1e3),
     source=texts,
+    window_error=st.floats(0, 1),
 )
 
 origins = st.builds(
@@ -270,6 +273,8 @@ origins = st.builds(
     flags=settings_of_strings,
     recorded_at=texts,
     session=texts,
+    host_meter=st.none() | meters,
+    replay_cache=_choice("as met", "warm", "cold"),
 )
 
 stacks = st.builds(
@@ -380,6 +385,25 @@ def _readings(draw: st.DrawFn, parts: _Drawn) -> dict[str, tuple[Any, ...]]:
         start_s=moments_s,
         duration_s=st.floats(0, 1e6),
     )
+    conditions = st.builds(
+        Conditions,
+        phase=phase,
+        round=small_counts,
+        moment=_choice("before", "after"),
+        time_s=moments_s,
+        temperature_c=st.none() | st.floats(-200, 200),
+        clock_hz=st.none() | amounts,
+        throttle=texts,
+        foreign=st.none() | small_counts,
+    )
+    idle = st.builds(
+        IdlePower,
+        moment=_choice("before", "after"),
+        time_s=moments_s,
+        duration_s=lengths_s,
+        power_w=energy,
+        host_power_w=energy,
+    )
     samples = st.builds(PowerSample, phase=phase, round=small_counts, time_s=moments_s, power_w=amounts)
     blocks = st.builds(
         BlockReading,
@@ -389,7 +413,10 @@ def _readings(draw: st.DrawFn, parts: _Drawn) -> dict[str, tuple[Any, ...]]:
         start_s=moments_s,
         steps=st.integers(1, 2**31 - 1),
         duration_s=lengths_s,
+        host_energy_j=energy,
+        agreement=energy,
         energy_j=energy,
+        gap=texts,
     )
     replays = st.builds(
         ReplayReading,
@@ -397,7 +424,9 @@ def _readings(draw: st.DrawFn, parts: _Drawn) -> dict[str, tuple[Any, ...]]:
         round=small_counts,
         executions=st.integers(1, 2**63 - 1),
         duration_s=lengths_s,
+        busy_share=energy,
         energy_j=energy,
+        gap=texts,
     )
     scopes = st.builds(ScopeTime, phase=phase, scope=texts, duration_s=st.floats(0, 1e6), samples=counts)
     return {
@@ -405,6 +434,8 @@ def _readings(draw: st.DrawFn, parts: _Drawn) -> dict[str, tuple[Any, ...]]:
         "samples": draw(_rows(samples)),
         "blocks": draw(_rows(blocks)),
         "replays": draw(_rows(replays)) if parts.keys else (),
+        "conditions": draw(_rows(conditions)),
+        "idle": draw(_rows(idle)),
         "scopes": draw(st.lists(scopes, max_size=3, unique_by=lambda row: (row.phase, row.scope)).map(tuple)),
     }
 

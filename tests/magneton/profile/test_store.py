@@ -115,6 +115,26 @@ def test_the_recorded_profile_of_version_3_still_loads() -> None:
     ]
 
 
+def test_the_recorded_profile_of_version_4_still_loads() -> None:
+    profile = load(DATA / "version-4.mgn")
+    check(profile)
+    assert profile.origin.host_meter is not None
+    assert (profile.origin.host_meter.name, profile.origin.host_meter.scale_high) == ("modelled", 2.0)
+    assert (profile.origin.meter.window_error, profile.origin.replay_cache) == (0.001, "cold")
+    assert [block.host_energy_j for block in profile.blocks][:2] == [0.5, None]
+    assert profile.blocks[1].gap == "the energy counter was reset"
+    assert profile.replays[0].busy_share == 0.25
+    assert (profile.conditions[0].temperature_c, profile.conditions[0].throttle) == (41.0, "sw-power-cap")
+    assert (profile.idle[0].power_w, profile.idle[0].host_power_w) == (61.5, None)
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_profiles_made_before_conditions_were_kept_have_none(version: int) -> None:
+    profile = load(DATA / f"version-{version}.mgn")
+    assert (profile.conditions, profile.idle, profile.origin.host_meter) == ((), (), None)
+    assert {block.gap for block in profile.blocks} == {""}
+
+
 @pytest.mark.parametrize("version", [1, 2])
 def test_profiles_made_before_there_were_scopes_have_none(version: int) -> None:
     profile = load(DATA / f"version-{version}.mgn")

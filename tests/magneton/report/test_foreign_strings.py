@@ -22,7 +22,7 @@ NASTY = (
 )
 FIXED = {  # fields that take no other than a few values, or that decide whether sides are comparable
     "phase", "phases", "role", "effect", "dtype", "pass_", "device_kind", "unit", "provenance", "grad_mode",
-    "mode", "dataflow_mode", "config_hash", "session", "recorded_at", "attributes",
+    "mode", "dataflow_mode", "config_hash", "session", "recorded_at", "attributes", "replay_cache", "moment",
 }  # fmt: skip
 
 
