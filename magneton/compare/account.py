@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from magneton.compare.conditions import pairs_apart
 from magneton.compare.ledger import Ledger, share_of
 from magneton.compare.model import PhaseTotals, Row, Side, SideCost
 from magneton.compare.places import any_layer, describe_work
@@ -37,8 +38,10 @@ class Entry:
 def phase_totals(baseline: Ledger, candidate: Ledger, phase: Phase, *, paired: bool) -> PhaseTotals:
     """Cost and time of a step on both sides in the clean pass."""
     one, other = baseline.steps[phase], candidate.steps[phase]
+    apart = pairs_apart(baseline.profile, candidate.profile, phase) if paired else frozenset[int]()
+    alike = np.where(np.isin(one.rounds, sorted(apart)), np.nan, one.cost)
     cost = _estimate(
-        (one.rounds, one.cost), (other.rounds, other.cost), paired=paired, provenance=baseline.provenance
+        (one.rounds, alike), (other.rounds, other.cost), paired=paired, provenance=baseline.provenance
     )
     duration = _estimate(
         (one.rounds, one.duration_s),

@@ -22,6 +22,7 @@ _HINTS = {
     "meter's provenance": "measured, modelled and counted figures are never mixed: choose one --meter",
     "meter's scale": "the meter was set up differently: use the same version and device file",
     "number of threads": "record both sides with the same --threads",
+    "caches in replay": "record both sides with the same --cache",
     "gradients": "gradients kept on one side only are other work: set both systems to the same grad mode",
 }
 _DECIDES_VALUES = ("model", "model configuration", "phases", "batch", "prompt tokens", "decode steps", "seed")
@@ -76,6 +77,7 @@ def _fields(origin: Origin) -> Iterator[tuple[str, object]]:
     yield "decode steps", workload.decode_steps
     yield "seed", workload.seed
     yield "number of threads", origin.threads
+    yield "caches in replay", origin.replay_cache
     yield "gradients", "kept" if origin.grad_mode == "grad" else "not kept"
 
 
@@ -91,6 +93,8 @@ def notes(baseline: Profile, candidate: Profile) -> tuple[str, ...]:
     if not is_paired(one, other):
         found.append("recorded apart: the sides were not measured alternately, so intervals are wider")
     found += work_notes(one, other)
+    if one.host_meter != other.host_meter:
+        found.append("the hosts were not measured by one meter, so they are not compared")
     if one.driver != other.driver:
         found.append(f"the drivers differ: {one.driver or 'none'} and {other.driver or 'none'}")
     return tuple(found)

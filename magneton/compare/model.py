@@ -93,8 +93,21 @@ class SameWork:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """Joules per step that are told beside the cost and are in none of its rows. None: not measured."""
+
+    baseline: Quantity | None
+    candidate: Quantity | None
+    ratio: Quantity | None  # candidate over baseline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PhaseTotals:
-    """The clean pass: the truth that the rows add up to. Ratios are candidate over baseline."""
+    """The clean pass: the truth that the rows add up to. Ratios are candidate over baseline.
+
+    ``net`` is the cost above the device at rest, ``host`` what the host spends beside a device; None where
+    neither side has it.
+    """
 
     phase: Phase
     baseline_cost: Quantity | None
@@ -103,6 +116,8 @@ class PhaseTotals:
     baseline_duration_s: Quantity | None
     candidate_duration_s: Quantity | None
     duration_ratio: Quantity | None
+    net: Beside | None = None
+    host: Beside | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,6 +227,23 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HostFinding:
+    """One host spends more than the other in a phase, beyond the threshold. ``ratio`` is costly over lean.
+
+    ``device_alike``: the devices surely differ by less than the threshold, so that measuring them alone
+    would not have shown it. A host that spins while it waits is such a case.
+    """
+
+    phase: Phase
+    outcome: Outcome
+    costly: Side
+    excess_j: float  # per step
+    ratio: Quantity
+    device_alike: bool
+    causes: tuple[Difference, ...]  # candidates, none of them tested
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SideSummary:
     """Whose figures these are, and what speaks against them."""
 
@@ -235,5 +267,6 @@ class Comparison:
     totals: tuple[PhaseTotals, ...]
     rows: tuple[Row, ...]
     findings: tuple[Finding, ...]  # largest excess first
+    host_findings: tuple[HostFinding, ...]
     differences: tuple[Difference, ...]
     notes: tuple[str, ...]

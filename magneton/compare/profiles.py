@@ -3,7 +3,10 @@
 from dataclasses import replace
 
 from magneton.compare.account import account, phase_totals, residual_notes
+from magneton.compare.beside import beside, find_host, host_entry, net_of_rest
+from magneton.compare.causes import candidate_causes
 from magneton.compare.comparability import check_comparable, differences, is_paired, notes
+from magneton.compare.conditions import condition_notes
 from magneton.compare.findings import find
 from magneton.compare.ledger import Ledger
 from magneton.compare.model import Comparison, Criteria, Divergence, SideSummary
@@ -34,13 +37,26 @@ def compare(
     paired = is_paired(baseline.origin, candidate.origin)
     same_work = check_same_work(baseline, candidate, criteria.tolerance)
     ledgers = Ledger(baseline), Ledger(candidate)
-    totals = tuple(phase_totals(*ledgers, phase, paired=paired) for phase in baseline.origin.workload.phases)
+    phases = baseline.origin.workload.phases
+    hosts = {phase: host_entry(baseline, candidate, phase, paired=paired) for phase in phases}
+    totals = tuple(
+        beside(
+            phase_totals(*ledgers, phase, paired=paired),
+            net_of_rest(baseline, candidate, phase, paired=paired),
+            hosts[phase],
+        )
+        for phase in phases
+    )
     entries = account(*ledgers, matching, paired=paired, confidence=criteria.confidence)
     rows = tuple(entry.row for entry in entries)
     known = differences(baseline.origin, candidate.origin)
     origins = baseline.origin, candidate.origin
     findings = () if same_work.status == "different" else find(entries, totals, criteria, origins, known)
-    verdict, reason = decide(same_work, totals, findings, criteria)
+    host_findings = ()
+    if same_work.status != "different":
+        measured = [entry for entry in hosts.values() if entry is not None]
+        host_findings = find_host(measured, totals, criteria, candidate_causes(*origins, known))
+    verdict, reason = decide(same_work, totals, findings, host_findings, criteria)
     return Comparison(
         baseline=SideSummary(origin=baseline.origin, doubts=baseline.doubts),
         candidate=SideSummary(origin=candidate.origin, doubts=candidate.doubts),
@@ -54,11 +70,13 @@ def compare(
         totals=totals,
         rows=rows,
         findings=findings,
+        host_findings=host_findings,
         differences=known,
         notes=(
             *notes(baseline, candidate),
             *residual_notes(rows),
             *scope_notes(rows, totals, criteria),
+            *condition_notes(baseline, candidate, paired=paired),
             *sync_notes(baseline, candidate),
         ),
     )

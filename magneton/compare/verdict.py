@@ -2,12 +2,23 @@
 
 from collections.abc import Sequence
 
-from magneton.compare.model import Criteria, Finding, PhaseTotals, SameWork, Verdict
+from magneton.compare.model import (
+    Criteria,
+    Finding,
+    HostFinding,
+    PhaseTotals,
+    SameWork,
+    Verdict,
+)
 from magneton.quantity import Quantity
 
 
 def decide(
-    same_work: SameWork, totals: Sequence[PhaseTotals], findings: Sequence[Finding], criteria: Criteria
+    same_work: SameWork,
+    totals: Sequence[PhaseTotals],
+    findings: Sequence[Finding],
+    host_findings: Sequence[HostFinding],
+    criteria: Criteria,
 ) -> tuple[Verdict, str]:
     """The verdict and its reason. What was not established is never "no difference"."""
     if same_work.status == "different":
@@ -16,8 +27,9 @@ def decide(
     if same_work.status == "unchecked":
         return "unresolved", "no outputs were declared, so nothing shows that both sides do the same work"
     certain = [finding for finding in findings if finding.outcome != "unresolved"]
-    if certain:
-        return "findings", _counted(certain)
+    if certain or host_findings:
+        parts = [_counted(certain)] if certain else []
+        return "findings", ", ".join([*parts, *(_host(finding) for finding in host_findings)])
     if findings:
         return "unresolved", _uncertain(findings)
     return _without_findings(totals, criteria)
@@ -29,6 +41,10 @@ def _counted(findings: Sequence[Finding]) -> str:
     parts = [f"{waste} {'place wastes' if waste == 1 else 'places waste'} energy"] if waste else []
     parts += [f"{offs} {'trades' if offs == 1 else 'trade'} energy for time"] if offs else []
     return ", ".join(parts)
+
+
+def _host(finding: HostFinding) -> str:
+    return f"the {finding.costly}'s host spends {finding.ratio.value:.2f} times as much in {finding.phase}"
 
 
 def _uncertain(findings: Sequence[Finding]) -> str:

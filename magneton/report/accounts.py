@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 
-from magneton.compare.model import Comparison, PhaseTotals, Row, SideCost
+from magneton.compare.model import Beside, Comparison, PhaseTotals, Row, SideCost
 from magneton.profile.origin import Unit
 from magneton.report.console import Line, figures_table, heading
 from magneton.report.escape import visible
@@ -25,8 +25,18 @@ def print_totals(comparison: Comparison, console: Console) -> None:
         lines.append(Line(cells=(f"{phase} {name}", *costs, ratio(total.cost_ratio))))
         durations = (quantity(each, "s") for each in (total.baseline_duration_s, total.candidate_duration_s))
         lines.append(Line(cells=(f"{phase} time", *durations, ratio(total.duration_ratio))))
+        lines += _beside_lines(f"{phase} net", total.net, "above the device at rest, whatever it does")
+        lines += _beside_lines(f"{phase} host", total.host, "spent by the host meanwhile, in no other line")
     columns = ("per step", "baseline", "candidate", "ratio")
     console.print(figures_table(columns, lines, width=console.width))
+
+
+def _beside_lines(title: str, beside: Beside | None, meaning: str) -> list[Line]:
+    """A line for what is told beside the energy of a step, where it was measured."""
+    if beside is None:
+        return []
+    figures = (quantity(each, "J") for each in (beside.baseline, beside.candidate))
+    return [Line(cells=(title, *figures, ratio(beside.ratio)), below=meaning)]
 
 
 def print_rows(comparison: Comparison, console: Console, top: int) -> None:

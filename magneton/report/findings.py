@@ -6,7 +6,15 @@ from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from magneton.compare.model import Comparison, Difference, Finding, Row, SideCost, Work
+from magneton.compare.model import (
+    Comparison,
+    Difference,
+    Finding,
+    HostFinding,
+    Row,
+    SideCost,
+    Work,
+)
 from magneton.quantity import Quantity
 from magneton.report.console import Line, facts_table, figures_table, heading
 from magneton.report.escape import visible
@@ -22,11 +30,14 @@ CAUSES = 6  # settings listed with a finding
 def print_findings(comparison: Comparison, console: Console, top: int) -> None:
     """What is certain in full, what is open in a line each; at most ``top`` of either."""
     certain = [finding for finding in comparison.findings if finding.outcome != "unresolved"]
-    if certain:
+    if certain or comparison.host_findings:
         console.print(heading("Findings"))
         console.print()
     for number, finding in enumerate(certain[:top], start=1):
         console.print(_finding(number, finding, comparison))
+        console.print()
+    for number, found in enumerate(comparison.host_findings, start=min(len(certain), top) + 1):
+        console.print(_host_finding(number, found))
         console.print()
     if len(certain) > top:
         console.print(f"{len(certain) - top} more findings: --top shows them\n")
@@ -61,6 +72,19 @@ def _finding(number: int, finding: Finding, comparison: Comparison) -> Renderabl
     )
 
 
+def _host_finding(number: int, finding: HostFinding) -> RenderableType:
+    line = Text(f"{number}. ", style="bold")
+    line.append(finding.outcome, style=_STYLES[finding.outcome])
+    amount = f"{figure(finding.excess_j, 'J')} per step"
+    line.append(f": the host of the {finding.costly} spends {amount} more in {visible(finding.phase)}")
+    facts: list[tuple[str, Text | str]] = [("ratio", f"{ratio(finding.ratio)}, costly over lean host")]
+    if finding.device_alike:
+        text = "spend alike: look for a host that spins where it could sleep (synchronisation, polling)"
+        facts.append(("devices", text))
+    facts.append(("cause", _cause(finding.causes, confirmed=False)))
+    return Group(line, Padding(facts_table(facts), (0, 0, 0, 3)))
+
+
 def _headline(number: int, finding: Finding, row: Row, comparison: Comparison) -> Text:
     unit = comparison.unit
     line = Text(f"{number}. ", style="bold")
@@ -82,7 +106,7 @@ def _facts(finding: Finding, row: Row, comparison: Comparison) -> list[tuple[str
         if side is not None:
             facts += _side_facts(name, side, comparison)
     facts.append(("kind", visible(f"{finding.kind}: {finding.kind_reason}")))
-    facts.append(("cause", _cause(finding)))
+    facts.append(("cause", _cause(finding.causes, confirmed=finding.confirmed)))
     return facts
 
 
@@ -123,12 +147,12 @@ def _callers(work: Work) -> str:
     return visible(f"called from {', '.join(shown)}") if shown else ""
 
 
-def _cause(finding: Finding) -> str:
-    tested = "confirmed" if finding.confirmed else "not tested"
-    if not finding.causes:
+def _cause(causes: Sequence[Difference], *, confirmed: bool) -> str:
+    tested = "confirmed" if confirmed else "not tested"
+    if not causes:
         return f"{tested}; no option was set and no flag of both sides differs"
-    shown = "; ".join(difference_line(cause) for cause in finding.causes[:CAUSES])
-    more = f"; {len(finding.causes) - CAUSES} more" if len(finding.causes) > CAUSES else ""
+    shown = "; ".join(difference_line(cause) for cause in causes[:CAUSES])
+    more = f"; {len(causes) - CAUSES} more" if len(causes) > CAUSES else ""
     return f"{tested}; candidates: {shown}{more}"
 
 

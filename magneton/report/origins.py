@@ -37,6 +37,14 @@ def device_line(origin: Origin) -> str:
     return visible(f"{origin.device} ({origin.device_kind}, {threads}{driver})")
 
 
+def meter_facts(origin: Origin) -> tuple[tuple[str, str], ...]:
+    """The meter of the device, and that of the host where there is one beside it."""
+    facts = [("meter", meter_line(origin.meter))]
+    if origin.host_meter is not None:
+        facts.append(("host meter", meter_line(origin.host_meter)))
+    return tuple(facts)
+
+
 def meter_line(meter: MeterInfo) -> str:
     scale = ""
     if (meter.scale_low, meter.scale_high) != (1.0, 1.0):

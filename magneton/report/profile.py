@@ -10,7 +10,7 @@ from magneton.report.json import document
 from magneton.report.origins import (
     device_line,
     doubt_line,
-    meter_line,
+    meter_facts,
     short_place,
     system_line,
     workload_line,
@@ -36,9 +36,12 @@ def print_profile(summary: ProfileSummary, console: Console, *, top: int = 10) -
         print_scopes(phase, summary.unit, console, top)
         operators = [each for each in summary.operators if each.phase == phase.phase]
         _print_operators(phase, operators, summary, console, top)
-    if summary.doubts:
+    if summary.doubts or summary.notes:
         console.print(heading("To keep in mind"))
-        facts = [("doubt", doubt_line(doubt)) for doubt in summary.doubts]
+        facts = [
+            *(("note", visible(note)) for note in summary.notes),
+            *(("doubt", doubt_line(doubt)) for doubt in summary.doubts),
+        ]
         console.print(Padding(facts_table(facts), (1, 0, 0, 3)))
 
 
@@ -54,7 +57,7 @@ def _print_origin(summary: ProfileSummary, console: Console) -> None:
         ("workload", workload_line(origin)),
         ("device", device_line(origin)),
         ("mode", visible(mode)),
-        ("meter", meter_line(origin.meter)),
+        *meter_facts(origin),
         ("recorded", visible(recorded)),
     )
     console.print(facts_table(facts))
@@ -74,17 +77,24 @@ def _print_totals(summary: ProfileSummary, console: Console) -> None:
                 str(phase.unread),
                 figure(phase.unattributed, summary.unit),
             ),
-            below=_overhead(phase),
+            below=_remarks(phase),
         )
         for phase in summary.phases
     ]
     console.print(figures_table(columns, lines, width=console.width))
 
 
-def _overhead(phase: PhaseSummary) -> str:
-    if phase.timeline_overhead is None:
-        return ""
-    return f"steps under the framework's profiler took {1 + phase.timeline_overhead:.2f} times as long"
+def _remarks(phase: PhaseSummary) -> str:
+    """What is told of a step beside its figures."""
+    remarks: list[str] = []
+    if phase.net_j is not None:
+        remarks.append(f"{quantity(phase.net_j, 'J')} of it above the device at rest")
+    if phase.host_j is not None:
+        remarks.append(f"the host spends {quantity(phase.host_j, 'J')} meanwhile")
+    if phase.timeline_overhead is not None:
+        times = f"{1 + phase.timeline_overhead:.2f}"
+        remarks.append(f"steps under the framework's profiler took {times} times as long")
+    return "\n".join(remarks)
 
 
 def _print_operators(

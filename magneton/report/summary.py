@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from magneton.compare.beside import host_j, net_j
+from magneton.compare.conditions import side_notes
 from magneton.compare.ledger import Ledger, share_of
 from magneton.compare.model import ScopeCost
 from magneton.compare.places import any_layer, merge_paths, source_line
@@ -30,6 +32,8 @@ class PhaseSummary:
     unattributed: float | None
     timeline_overhead: float | None  # duration with the framework's profiler over the clean one, minus 1
     scopes: tuple[ScopeCost, ...]  # where a step spends its time, the longest first
+    net_j: Quantity | None = None  # cost above the device at rest; None: rest was not measured
+    host_j: Quantity | None = None  # what the host spends meanwhile; in no other figure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +60,7 @@ class ProfileSummary:
     phases: tuple[PhaseSummary, ...]
     operators: tuple[OperatorSummary, ...]
     doubts: tuple[Doubt, ...]
+    notes: tuple[str, ...] = ()  # what the device's sensors say against the figures
 
 
 def summarise_profile(profile: Profile) -> ProfileSummary:
@@ -69,6 +74,7 @@ def summarise_profile(profile: Profile) -> ProfileSummary:
         phases=tuple(_phase(ledger, phase) for phase in profile.origin.workload.phases),
         operators=_operators(ledger),
         doubts=profile.doubts,
+        notes=side_notes(profile),
     )
 
 
@@ -86,6 +92,8 @@ def _phase(ledger: Ledger, phase: Phase) -> PhaseSummary:
         unattributed=None if cost is None else share.unattributed,
         timeline_overhead=_overhead(ledger.profile.blocks, phase),
         scopes=tuple(scope_costs(ledger, phase).values()),
+        net_j=net_j(ledger.profile, phase),
+        host_j=host_j(ledger.profile, phase),
     )
 
 

@@ -16,7 +16,7 @@ from magneton.report.origins import (
     device_line,
     doubt_line,
     frame_text,
-    meter_line,
+    meter_facts,
     system_line,
     workload_line,
 )
@@ -63,7 +63,7 @@ def _print_header(comparison: Comparison, console: Console) -> None:
                 ("model", _model_line(comparison)),
                 ("workload", workload_line(origin)),
                 ("device", device_line(origin)),
-                ("meter", meter_line(origin.meter)),
+                *meter_facts(origin),
                 ("recorded", "in turns, in one session" if comparison.paired else "apart"),
                 ("same work", _same_work_line(comparison.same_work)),
             )

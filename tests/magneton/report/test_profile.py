@@ -3,6 +3,7 @@ import io
 import pytest
 from comparisons import a_side, with_readings_lost
 from hypothesis import given, settings
+from on_boards import at_rest, on_a_board
 from profiles import profiles
 
 from magneton.profile.model import Doubt, Profile
@@ -60,3 +61,10 @@ def test_any_profile_can_be_shown(profile: Profile) -> None:
 
 def doubt_told(doubt: Doubt, text: str) -> bool:
     return "To keep in mind" in text
+
+
+def test_net_energy_and_the_host_are_told_below_a_steps_figures() -> None:
+    text = printed(at_rest(on_a_board(host_w=2.0), 2.0))
+
+    assert "of it above the device at rest" in text
+    assert "the host spends 3.00 ± 0.05 J meanwhile" in text

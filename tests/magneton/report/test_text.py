@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from comparisons import ATTENTION, MLP, a_side, matched
+from on_boards import at_rest, on_a_board
 from rich.console import Console
 
 from magneton.compare.model import Comparison, Criteria, Divergence, ValuePlace
@@ -167,3 +168,28 @@ def test_colour_is_for_terminals_only(wasteful: Comparison) -> None:
 
     assert "\x1b[" in stream.getvalue()
     assert "\x1b[" not in printed(wasteful)
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_a_host_that_spins_is_told_beside_the_boards_energy(width: int) -> None:
+    quiet, spinning = (at_rest(on_a_board(host_w=host_w), 2.0) for host_w in (2.0, 9.0))
+    text = printed(of(quiet, spinning), width)
+
+    for needed in (
+        "host meter",
+        "prefill net ",
+        "prefill host ",
+        "1. waste: the host of the candidate spends",
+        "look for a host that spins",
+        "not tested",
+    ):
+        assert needed in text
+    assert max(len(line) for line in text.splitlines()) <= width
+
+
+def test_work_without_a_host_beside_it_has_no_line_for_one(wasteful: Comparison) -> None:
+    text = printed(wasteful)
+
+    assert "prefill net" not in text
+    assert "prefill host" not in text
+    assert "host meter" not in text

@@ -1,0 +1,161 @@
+"""What is told beside the cost of a step and never added to it: net energy, the host's energy.
+
+A device that waits for its host looks the same whether the host sleeps or spins meanwhile; the host's own
+energy tells (pytorch-28224: a busy-waiting synchronisation, unseen by whoever measures the board alone).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from magneton.compare.findings import inverse
+from magneton.compare.model import Beside, Criteria, Difference, HostFinding, Outcome, PhaseTotals, Side
+from magneton.profile.beside import host_costs_j, net_costs_j
+from magneton.profile.model import Profile
+from magneton.quantity import Provenance, Quantity
+from magneton.statistics import RatioEstimate, estimate_ratio, holm, summarise
+from magneton.workload import Phase
+
+Rounds = tuple[Sequence[int], NDArray[np.float64]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostEntry:
+    """The host's energy of one phase with the statistics behind its ratio."""
+
+    phase: Phase
+    beside: Beside
+    estimate: RatioEstimate | None
+
+
+def net_j(profile: Profile, phase: Phase) -> Quantity | None:
+    """Energy of a step above the device at rest; None where rest was not measured."""
+    costs = net_costs_j(profile, phase)
+    return None if costs is None else _summary((costs.rounds, costs.cost), profile.origin.meter.provenance)
+
+
+def host_j(profile: Profile, phase: Phase) -> Quantity | None:
+    """The host's energy of a step; None where no host was measured beside a device."""
+    meter = profile.origin.host_meter
+    return None if meter is None else _summary(host_costs_j(profile, phase), meter.provenance)
+
+
+def net_of_rest(baseline: Profile, candidate: Profile, phase: Phase, *, paired: bool) -> Beside | None:
+    """Energy of a step above each side's own power at rest; None where neither side was measured at rest."""
+    one, other = net_costs_j(baseline, phase), net_costs_j(candidate, phase)
+    if one is None and other is None:
+        return None
+    sides = [None if costs is None else (costs.rounds, costs.cost) for costs in (one, other)]
+    return _beside(sides[0], sides[1], baseline.origin.meter.provenance, paired=paired)[0]
+
+
+def host_entry(baseline: Profile, candidate: Profile, phase: Phase, *, paired: bool) -> HostEntry | None:
+    """The host's energy of a step; None where no host was measured beside a device."""
+    meter = baseline.origin.host_meter or candidate.origin.host_meter
+    if meter is None:
+        return None
+    sides = host_costs_j(baseline, phase), host_costs_j(candidate, phase)
+    beside, estimate = _beside(*sides, meter.provenance, paired=paired)
+    return HostEntry(phase=phase, beside=beside, estimate=estimate)
+
+
+def beside(total: PhaseTotals, net: Beside | None, host: HostEntry | None) -> PhaseTotals:
+    """``total`` with what is told beside it."""
+    return replace(total, net=net, host=None if host is None else host.beside)
+
+
+def find_host(
+    entries: Sequence[HostEntry],
+    totals: Sequence[PhaseTotals],
+    criteria: Criteria,
+    causes: tuple[Difference, ...],
+) -> tuple[HostFinding, ...]:
+    """Phases in which one host surely spends more than the other, beyond the threshold."""
+    by_phase = {total.phase: total for total in totals}
+    tested = [(entry, entry.estimate) for entry in entries if entry.estimate is not None]
+    p_values = holm([_p_value(estimate, criteria.threshold) for _, estimate in tested])
+    level = (1 - criteria.confidence) / 2
+    return tuple(
+        _finding(entry, estimate, by_phase[entry.phase], criteria, causes)
+        for (entry, estimate), p in zip(tested, p_values, strict=True)
+        if p < level
+    )
+
+
+def _finding(
+    entry: HostEntry,
+    estimate: RatioEstimate,
+    total: PhaseTotals,
+    criteria: Criteria,
+    causes: tuple[Difference, ...],
+) -> HostFinding:
+    costly: Side = "candidate" if estimate.log_ratio > 0 else "baseline"
+    ratio = estimate.interval(criteria.confidence)
+    one, other = entry.beside.baseline, entry.beside.candidate
+    excess_j = 0.0 if one is None or other is None else abs(other.value - one.value)
+    return HostFinding(
+        phase=entry.phase,
+        outcome=_outcome(total, costly, criteria),
+        costly=costly,
+        excess_j=excess_j,
+        ratio=ratio if costly == "candidate" else inverse(ratio),
+        device_alike=_alike(total.cost_ratio, criteria.threshold),
+        causes=causes,
+    )
+
+
+def _outcome(total: PhaseTotals, costly: Side, criteria: Criteria) -> Outcome:
+    """Slower on the lean side is a bargain and no waste: a host that spins answers sooner."""
+    ratio = total.duration_ratio
+    if ratio is None:
+        return "waste"
+    limit = 1 + criteria.slower_limit
+    slower = ratio.low > limit if costly == "baseline" else ratio.high < 1 / limit
+    return "trade-off" if slower else "waste"
+
+
+def _alike(ratio: Quantity | None, threshold: float) -> bool:
+    """Whether the devices surely differ by less than the threshold."""
+    return ratio is not None and 1 / (1 + threshold) < ratio.low <= ratio.high < 1 + threshold
+
+
+def _p_value(estimate: RatioEstimate, threshold: float) -> float:
+    return estimate.p_above(threshold) if estimate.log_ratio > 0 else estimate.p_below(threshold)
+
+
+def _beside(
+    one: Rounds | None, other: Rounds | None, provenance: Provenance, *, paired: bool
+) -> tuple[Beside, RatioEstimate | None]:
+    estimate = None
+    if one is not None and other is not None:
+        estimate = _estimate(_known(*one), _known(*other), provenance, paired=paired)
+    return (
+        Beside(
+            baseline=_summary(one, provenance),
+            candidate=_summary(other, provenance),
+            ratio=None if estimate is None else estimate.interval(),
+        ),
+        estimate,
+    )
+
+
+def _estimate(
+    one: dict[int, float], other: dict[int, float], provenance: Provenance, *, paired: bool
+) -> RatioEstimate | None:
+    if paired:
+        common = one.keys() & other.keys()
+        one, other = ({r: side[r] for r in sorted(common)} for side in (one, other))
+    if not one or not other:
+        return None
+    return estimate_ratio(tuple(one.values()), tuple(other.values()), paired=paired, provenance=provenance)
+
+
+def _summary(rounds: Rounds | None, provenance: Provenance) -> Quantity | None:
+    known = [] if rounds is None else list(_known(*rounds).values())
+    return summarise(known, provenance) if known else None
+
+
+def _known(rounds: Sequence[int], figures: NDArray[np.float64]) -> dict[int, float]:
+    return {r: float(f) for r, f in zip(rounds, figures, strict=True) if not np.isnan(f)}

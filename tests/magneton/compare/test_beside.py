@@ -1,0 +1,87 @@
+"""Net energy and the host's energy: told beside the cost of a step, in none of its rows."""
+
+from dataclasses import replace
+
+import pytest
+from comparisons import a_side, matched
+from hypothesis import given
+from hypothesis import strategies as st
+from on_boards import BOARD, at_rest, on_a_board
+
+from magneton.compare.model import Comparison, Criteria
+from magneton.compare.profiles import compare
+from magneton.profile.model import Profile
+
+
+def compared(baseline: Profile, candidate: Profile) -> Comparison:
+    return compare(baseline, candidate, matched(baseline, candidate), Criteria())
+
+
+def test_a_host_that_spins_is_found_though_the_boards_spend_alike() -> None:
+    found = compared(on_a_board(host_w=2.0), on_a_board(host_w=9.0, seed=1))
+
+    (finding,) = found.host_findings
+    assert (finding.costly, finding.outcome, finding.device_alike) == ("candidate", "waste", True)
+    assert finding.ratio.value == pytest.approx(4.5, rel=0.05)
+    assert found.findings == ()
+    assert (found.verdict, found.reason) == (
+        "findings",
+        "the candidate's host spends 4.50 times as much in prefill",
+    )
+
+
+def test_the_hosts_energy_is_in_no_row() -> None:
+    spinning = compared(on_a_board(host_w=2.0), on_a_board(host_w=9.0))
+    quiet = compared(on_a_board(host_w=2.0), on_a_board(host_w=2.0))
+
+    assert spinning.rows == quiet.rows
+    assert spinning.totals[0].candidate_cost == quiet.totals[0].candidate_cost
+
+
+def test_the_lean_host_that_takes_longer_is_a_bargain_and_no_waste() -> None:
+    fast, slow = on_a_board(host_w=20.0), on_a_board(host_w=1.0)
+    slow = replace(slow, blocks=tuple(replace(b, duration_s=1.5 * b.duration_s) for b in slow.blocks))
+
+    assert [f.outcome for f in compared(fast, slow).host_findings] == ["trade-off"]
+    assert [f.outcome for f in compared(slow, fast).host_findings] == ["trade-off"]
+
+
+def test_hosts_within_the_threshold_and_noisy_hosts_are_no_finding() -> None:
+    assert compared(on_a_board(host_w=2.0), on_a_board(host_w=2.1)).host_findings == ()
+    assert compared(on_a_board(host_w=2.0, spread=0.9), on_a_board(host_w=2.6, seed=2)).host_findings == ()
+
+
+def test_work_on_the_host_itself_has_no_host_beside_it() -> None:
+    totals = compared(a_side(), a_side()).totals[0]
+
+    assert (totals.host, totals.net) == (None, None)
+
+
+@given(st.floats(0, 8))
+def test_net_is_gross_without_rest_over_the_same_time(rest_w: float) -> None:
+    side = at_rest(a_side(noise=0.0, meter=BOARD), rest_w)
+    totals = compared(side, side).totals[0]
+    gross, time = totals.baseline_cost, totals.baseline_duration_s
+    assert gross is not None and time is not None and totals.net is not None
+
+    net = totals.net.baseline
+
+    assert net is not None
+    assert net.value == pytest.approx(gross.value - rest_w * time.value)
+
+
+def test_a_side_that_was_not_measured_at_rest_has_no_net_energy() -> None:
+    totals = compared(at_rest(a_side(meter=BOARD), 1.0), a_side(meter=BOARD)).totals[0]
+
+    assert totals.net is not None
+    assert totals.net.baseline is not None
+    assert (totals.net.candidate, totals.net.ratio) == (None, None)
+
+
+def test_net_energy_below_zero_is_told_and_has_no_ratio() -> None:
+    side = at_rest(a_side(meter=BOARD), 1000.0)
+    net = compared(side, side).totals[0].net
+
+    assert net is not None and net.baseline is not None
+    assert net.baseline.value < 0
+    assert net.ratio is None
