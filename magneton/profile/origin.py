@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from magneton.profile.device import DeviceModel
 from magneton.quantity import Provenance
 from magneton.workload import Workload
 
@@ -19,6 +20,8 @@ class MeterInfo:
     ``scale_low`` and ``scale_high`` bound the true reading over the stored one (a core power of 4-6 W
     around 5 W is 0.8, 1.2). The error is common to everything one meter reads on one device: it
     widens joules, and cancels in a ratio.
+
+    With a ``device`` nothing was read: joules follow from what the operators do, when the profile is read.
     """
 
     name: str  # "modelled", "modelled:h200", "counted:bytes", "nvml", "rapl", "zeus"
@@ -30,6 +33,16 @@ class MeterInfo:
     window_error: float = (
         0.0  # relative error of a window, one deviation, that more rounds do not average out
     )
+    device: DeviceModel | None = None
+
+    def __post_init__(self) -> None:
+        if self.device is not None and (self.unit, self.provenance) != ("J", Provenance.MODELLED):
+            raise ValueError("the model of a device gives joules, and they are modelled")
+
+    @property
+    def follows_from_counts(self) -> bool:
+        """Whether every figure follows from what the operators of one trace do; there is nothing to read."""
+        return self.unit != "J" or self.device is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,6 @@ from types import TracebackType
 from typing import Self
 
 from magneton.profile.model import Profile
-from magneton.quantity import Provenance
 from magneton.record.assemble import read_journal
 from magneton.record.journal import mark_traced
 from magneton.record.plan import RecordPlan, Turn, steps_for
@@ -98,7 +97,7 @@ class Side:
     @property
     def counts_only(self) -> bool:
         """Counts are the same in every repetition: one trace holds them all."""
-        return self._prepared.meter.provenance is Provenance.COUNTED
+        return self._prepared.meter.follows_from_counts
 
     def trace(self, phase: Phase) -> None:
         self._client.ask(Trace(phase=phase), Done, timeout_s=self._plan.timeouts.trace_s)
