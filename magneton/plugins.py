@@ -28,6 +28,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = {
         "modelled": "magneton.meters.modelled:ModelledMeter",
         "counted": "magneton.meters.counted:CountedMeter",
         "nvml": "magneton.meters.nvml:NvmlMeter",
+        "rapl": "magneton.meters.rapl:RaplMeter",
         "zeus": "magneton.meters.zeus:ZeusMeter",
     },
 }

@@ -1,6 +1,6 @@
 """From what the user typed (``nvml``, ``counted:flops``, ``auto``) to an open meter."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol, cast
 
@@ -11,6 +11,7 @@ from magneton.names import unknown
 from magneton.plugins import METERS, load_plugin, plugin_names
 
 AUTO = "auto"
+SENSORS: Mapping[str, str] = {"cpu": "rapl", "cuda": "nvml"}  # which meter ``auto`` means, by kind of device
 
 
 class MeterPlugin(Protocol):
@@ -32,47 +33,55 @@ def meter_names() -> tuple[str, ...]:
 
 
 def require_meter(spec: str) -> None:
-    """Refuse a name that no meter has, before anything is loaded to be measured with it."""
-    name = spec.partition(":")[0]
+    """Refuse what no meter is called, before anything is loaded to be measured with it."""
+    name, colon, variant = spec.partition(":")
     if name not in meter_names():
         raise unknown("meter", name, meter_names())
+    if colon:
+        _variant(name, _plugin(name), colon, variant)
 
 
 def open_meter(spec: str, device: str) -> Meter:
     """The meter ``NAME[:variant]`` for work on ``device`` ("cpu", "cuda:0").
 
-    ``auto`` is the board's counter where the work runs on a board that has one, else the model of this CPU.
+    ``auto`` is the sensor of the device where it can be read, else the model of this CPU.
     """
     if spec == AUTO:
-        return automatic_meter(device, lambda board: open_meter("nvml", board))
+        return automatic_meter(device, open_meter)
     require_meter(spec)
     name, colon, variant = spec.partition(":")
     plugin = _plugin(name)
-    if not plugin.variants:
-        if colon:
-            raise MagnetonError(
-                f"meter {name!r} has no variants, not {variant!r}", hint=f"use --meter {name}"
-            )
-        return plugin.open("", device)
-    if not colon:
-        return plugin.open(plugin.variants[0], device)
-    if variant not in plugin.variants:
-        raise unknown(f"variant of meter {name!r}", variant, plugin.variants)
-    return plugin.open(variant, device)
+    return plugin.open(_variant(name, plugin, colon, variant), device)
 
 
-def automatic_meter(device: str, open_measured: Callable[[str], Meter]) -> Meter:
-    """What ``open_measured`` gives for a board, else the model of this CPU.
+def automatic_meter(device: str, open_named: Callable[[str, str], Meter]) -> Meter:
+    """The one sensor that ``SENSORS`` names for the kind of ``device``, else the model of this CPU.
 
-    Falling back is not silent: the profile and every report carry the meter's name, provenance and source.
+    No other is tried: which meter it was must not depend on what else happens to be installed. (A board of
+    AMD is "cuda" too; its meter, zeus, has to be asked for.) Falling back is not silent: the profile and
+    every report carry the meter's name, provenance and source.
     """
-    if device.startswith("cuda"):
+    sensor = SENSORS.get(device.partition(":")[0])
+    if sensor is not None:
         with suppress(SensorAbsent, SensorUnusable):
-            return open_measured(device)
-    return open_meter("modelled", device)
+            return open_named(sensor, device)
+    return open_named("modelled", device)
 
 
 def _plugin(name: str) -> MeterPlugin:
     if name == AUTO:
         raise MagnetonError(f"meter {AUTO!r} has no variants", hint=f"use --meter {AUTO}")
     return cast("MeterPlugin", load_plugin(METERS, name))
+
+
+def _variant(name: str, plugin: MeterPlugin, colon: str, variant: str) -> str:
+    """The one that was asked for, or the default; "" for a meter that has none."""
+    if not plugin.variants:
+        if colon:
+            raise MagnetonError(
+                f"meter {name!r} has no variants, not {variant!r}", hint=f"use --meter {name}"
+            )
+        return ""
+    if colon and variant not in plugin.variants:
+        raise unknown(f"variant of meter {name!r}", variant, plugin.variants)
+    return variant if colon else plugin.variants[0]

@@ -1,12 +1,14 @@
 """From a name to a meter; a name that is not one gets the nearest that is."""
 
+from dataclasses import dataclass, field
+
 import pytest
 
 from magneton.errors import MagnetonError
 from magneton.meters.counted import CountedMeter
 from magneton.meters.meter import Meter
 from magneton.meters.modelled import ModelledMeter
-from magneton.meters.registry import automatic_meter, meter_names, open_meter
+from magneton.meters.registry import automatic_meter, meter_names, open_meter, require_meter
 from magneton.meters.sensors import SensorAbsent, SensorUnusable
 
 
@@ -18,7 +20,6 @@ from magneton.meters.sensors import SensorAbsent, SensorUnusable
         ("counted", "counted:bytes", "B"),
         ("counted:flops", "counted:flops", "FLOP"),
         ("counted:operators", "counted:operators", "operators"),
-        ("auto", "modelled", "J"),
     ],
 )
 def test_a_name_opens_its_meter(spec: str, name: str, unit: str) -> None:
@@ -36,6 +37,8 @@ def test_a_name_opens_its_meter(spec: str, name: str, unit: str) -> None:
         ("counted:byte", "did you mean 'bytes'?"),
         ("counted:", "valid: bytes, flops, operators"),
         ("nvml:fast", "use --meter nvml"),
+        ("rapl:dram", "use --meter rapl"),
+        ("rappl", "did you mean 'rapl'?"),
         ("auto:x", "use --meter auto"),
         ("", "valid: auto, counted"),
     ],
@@ -46,28 +49,68 @@ def test_what_is_no_meter_gets_the_nearest_name(spec: str, hint: str) -> None:
     assert hint in refused.value.hint
 
 
-@pytest.mark.parametrize("problem", [SensorAbsent, SensorUnusable])
-def test_auto_models_where_a_board_cannot_be_read(problem: type[MagnetonError]) -> None:
-    def no_board(device: str) -> Meter:
-        raise problem(f"{device} cannot be read", hint="see doctor")
-
-    info = automatic_meter("cuda:0", no_board).info()
-
-    assert info.name == "modelled"
-    assert "what cuda:0 itself spends is not in it" in info.source
+@pytest.mark.parametrize(
+    "spec", ["modelled", "modelled:cpu", "counted:flops", "auto", "nvml", "rapl", "zeus"]
+)
+def test_what_is_a_meter_is_let_through(spec: str) -> None:
+    require_meter(spec)
 
 
-def test_auto_reads_the_board_that_the_work_runs_on() -> None:
-    asked: list[str] = []
+@pytest.mark.parametrize("spec", ["modeled", "counted:byte", "modelled:h2000", "rapl:dram", "auto:x", ""])
+def test_what_is_no_meter_is_refused_before_anything_is_opened(spec: str) -> None:
+    with pytest.raises(MagnetonError) as refused:
+        require_meter(spec)
+    assert not isinstance(refused.value, SensorAbsent | SensorUnusable)
 
-    def a_board(device: str) -> Meter:
-        asked.append(device)
+
+@dataclass(slots=True)
+class Machine:
+    """Opens meters in its own way: ``works`` can be read, whatever else is asked for has ``problem``."""
+
+    works: tuple[str, ...] = ()
+    problem: type[MagnetonError] = SensorAbsent
+    asked: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+
+    def open_named(self, name: str, device: str) -> Meter:
+        self.asked.append((name, device))
+        if name == "modelled":
+            return ModelledMeter.open("cpu", device)
+        if name not in self.works:
+            raise self.problem(f"{name} cannot be read", hint="see doctor")
         return CountedMeter()
 
-    assert isinstance(automatic_meter("cuda:1", a_board), CountedMeter)
-    assert isinstance(automatic_meter("cpu", a_board), ModelledMeter)
-    assert asked == ["cuda:1"]
+
+@pytest.mark.parametrize("problem", [SensorAbsent, SensorUnusable])
+@pytest.mark.parametrize(("device", "sensor"), [("cpu", "rapl"), ("cuda:1", "nvml")])
+def test_auto_models_where_the_sensor_cannot_be_read(
+    device: str, sensor: str, problem: type[MagnetonError]
+) -> None:
+    machine = Machine(problem=problem)
+
+    meter = automatic_meter(device, machine.open_named)
+
+    assert isinstance(meter, ModelledMeter)
+    assert machine.asked == [(sensor, device), ("modelled", device)]
+
+
+@pytest.mark.parametrize(("device", "sensor"), [("cpu", "rapl"), ("cuda:1", "nvml"), ("cuda", "nvml")])
+def test_auto_reads_the_device_that_the_work_runs_on(device: str, sensor: str) -> None:
+    machine = Machine(works=("rapl", "nvml", "zeus"))
+
+    assert isinstance(automatic_meter(device, machine.open_named), CountedMeter)
+    assert machine.asked == [(sensor, device)]
+
+
+def test_auto_never_takes_a_meter_that_has_to_be_asked_for() -> None:
+    machine = Machine(works=("zeus", "rapl"))
+
+    assert isinstance(automatic_meter("cuda:0", machine.open_named), ModelledMeter)
+
+
+def test_auto_hides_no_other_error() -> None:
+    with pytest.raises(MagnetonError, match="rapl cannot be read"):
+        automatic_meter("cpu", Machine(problem=MagnetonError).open_named)
 
 
 def test_the_names_hold_every_shipped_meter() -> None:
-    assert {"auto", "modelled", "counted", "nvml", "zeus"} <= set(meter_names())
+    assert {"auto", "modelled", "counted", "nvml", "rapl", "zeus"} <= set(meter_names())
