@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Protocol, cast
 
 from magneton.errors import MagnetonError
@@ -11,6 +12,7 @@ from magneton.names import unknown
 from magneton.plugins import METERS, load_plugin, plugin_names
 
 AUTO = "auto"
+FILE = "FILE.toml"  # among a plugin's variants, it stands for any file of that kind
 SENSORS: Mapping[str, str] = {"cpu": "rapl", "cuda": "nvml"}  # which meter ``auto`` means, by kind of device
 
 
@@ -23,7 +25,9 @@ class MeterPlugin(Protocol):
         ...
 
     def open(self, variant: str, device: str) -> Meter:
-        """A meter for work on ``device``. ``variant`` is one of ``variants``, or "" where there is none."""
+        """A meter for work on ``device``. ``variant`` is one of ``variants``, or "" where there is none; with
+        ``FILE`` among them it may be the path of a file.
+        """
         ...
 
 
@@ -82,6 +86,7 @@ def _variant(name: str, plugin: MeterPlugin, colon: str, variant: str) -> str:
                 f"meter {name!r} has no variants, not {variant!r}", hint=f"use --meter {name}"
             )
         return ""
-    if colon and variant not in plugin.variants:
+    is_file = variant.endswith(Path(FILE).suffix) and FILE in plugin.variants
+    if colon and variant not in plugin.variants and not is_file:
         raise unknown(f"variant of meter {name!r}", variant, plugin.variants)
     return variant if colon else plugin.variants[0]
