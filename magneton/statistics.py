@@ -18,11 +18,21 @@ data; from n = 7 it is 1.2 times.
 **Two recordings made apart** share no rounds: temperature, clocks, memory layout and neighbours moved in
 between, by an amount that one recording of each side cannot show. ``BETWEEN_RECORDINGS`` stands for
 it, a standard deviation on the log scale per recording; paired rounds do not need it.
+
+**An error that rounds share** (a counter read at the wrong moment, in every window alike) does not shrink
+with their number. ``window_error`` is its relative standard deviation in a window; it is added to the
+standard error in quadrature, twice in a ratio. Being stated and not estimated, it spends no degrees of
+freedom.
+
+**Draws** are no rounds. Each is the whole calculation under one set of assumptions that may be the true one,
+so more of them do not narrow anything: the interval of a figure is where the draws lie, and the error of a
+log ratio is their standard deviation. Draw ``d`` of both sides rests on the same assumptions: a pair.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +40,16 @@ from numpy.typing import NDArray
 from magneton.quantity import Provenance, Quantity
 
 CONFIDENCE = 0.95
+_TAILS = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)
 TRIMMABLE = 5  # rounds from which on the highest and the lowest are left out
 BETWEEN_RECORDINGS = 0.02  # log scale, one standard deviation per recording; about +-6 % on a ratio at 95 %
+
+
+class Spread(StrEnum):
+    """What makes readings of one thing differ."""
+
+    ROUNDS = "rounds"  # repetitions, with noise that averages out
+    DRAWS = "draws"  # assumptions, of which one set is true
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +63,7 @@ class RatioEstimate:
     log_ratio: float
     standard_error: float
     degrees_of_freedom: float
-    n: int  # rounds, of the side that has fewer
+    n: int  # rounds, of the side that has fewer; or draws
     provenance: Provenance
 
     def interval(self, confidence: float = CONFIDENCE) -> Quantity:
@@ -74,26 +92,42 @@ class RatioEstimate:
         return _t_tail(excess / self.standard_error, self.degrees_of_freedom)
 
 
-def summarise(readings: Sequence[float], provenance: Provenance) -> Quantity:
+def summarise(
+    readings: Sequence[float],
+    provenance: Provenance,
+    *,
+    spread: Spread = Spread.ROUNDS,
+    window_error: float = 0.0,
+) -> Quantity:
     """The mean of ``readings`` with its 95 % interval; an error common to all of them is not in it.
 
     The mean, not a robust centre, because means of parts add up to the mean of the whole. Where all
     readings are positive the interval is built around the logarithm of the mean, so it never reaches
-    below zero. Counts have no noise: their interval spans the counts themselves.
+    below zero. Counts have no noise: their interval spans the counts themselves. That of draws holds 95 %
+    of them.
     """
     values = _finite(readings)
     n, mean = len(values), float(values.mean())
-    if provenance is Provenance.COUNTED:
+    if spread is Spread.DRAWS:
+        low, high = (float(bound) for bound in np.quantile(values, _TAILS))
+    elif provenance is Provenance.COUNTED:
         low, high = float(values.min()), float(values.max())
     elif n == 1:
-        return Quantity(value=mean, low=-math.inf, high=math.inf, n=1, provenance=provenance)
+        low, high = -math.inf, math.inf
     else:
-        half = _t_quantile(CONFIDENCE, n - 1) * float(values.std(ddof=1)) / math.sqrt(n)
-        low, high = mean - half, mean + half
-        if values.min() > 0:
-            factor = math.exp(min(half / mean, 700.0))
-            low, high = mean / factor, mean * factor
+        low, high = _around_mean(values, window_error)
     return _quantity(mean, low, high, n, provenance)
+
+
+def _around_mean(values: NDArray[np.float64], window_error: float) -> tuple[float, float]:
+    """Student's interval of two readings or more."""
+    n, mean = len(values), float(values.mean())
+    error, freedom = _with_shared(float(values.std(ddof=1)) / math.sqrt(n), n - 1, abs(mean) * window_error)
+    half = _t_quantile(CONFIDENCE, freedom) * error
+    if values.min() <= 0:
+        return mean - half, mean + half
+    factor = math.exp(min(half / mean, 700.0))
+    return mean / factor, mean * factor
 
 
 def estimate_ratio(
@@ -102,8 +136,10 @@ def estimate_ratio(
     *,
     paired: bool,
     provenance: Provenance = Provenance.MEASURED,
+    spread: Spread = Spread.ROUNDS,
+    window_error: float = 0.0,
 ) -> RatioEstimate | None:
-    """Candidate over baseline. Paired: entry k of both sides is the same round of one session.
+    """Candidate over baseline. Paired: entry k of both sides is the same round of one session, or draw.
 
     None where a ratio has no meaning: a reading that is zero or negative.
     """
@@ -115,15 +151,14 @@ def estimate_ratio(
             f"{len(baseline)} baseline rounds cannot pair with {len(candidate)} of the candidate"
         )
     n = min(len(baseline), len(candidate))
-    if provenance is Provenance.COUNTED:
-        centre = math.log(float(candidate.mean()) / float(baseline.mean()))
-        return RatioEstimate(
-            log_ratio=centre, standard_error=0.0, degrees_of_freedom=math.inf, n=n, provenance=provenance
-        )
-    if paired:
-        centre, error, freedom = _centre(np.log(candidate) - np.log(baseline))
+    if spread is Spread.DRAWS:
+        centre, error, freedom = _drawn(np.log(baseline), np.log(candidate))
+    elif provenance is Provenance.COUNTED:
+        centre, error, freedom = math.log(float(candidate.mean()) / float(baseline.mean())), 0.0, math.inf
     else:
-        centre, error, freedom = _apart(np.log(baseline), np.log(candidate))
+        rounds = np.log(baseline), np.log(candidate)
+        centre, error, freedom = _centre(rounds[1] - rounds[0]) if paired else _apart(*rounds)
+        error, freedom = _with_shared(error, freedom, math.sqrt(2) * window_error)
     return RatioEstimate(
         log_ratio=centre, standard_error=error, degrees_of_freedom=freedom, n=n, provenance=provenance
     )
@@ -169,6 +204,23 @@ def _apart(baseline: NDArray[np.float64], candidate: NDArray[np.float64]) -> tup
     spent = error_b**4 / freedom_b + error_c**4 / freedom_c
     freedom = variance**2 / spent if spent > 0 else math.inf
     return centre_c - centre_b, math.sqrt(variance), freedom
+
+
+def _drawn(baseline: NDArray[np.float64], candidate: NDArray[np.float64]) -> tuple[float, float, float]:
+    """Mean and standard deviation of the pairs; one pair is a calculation whose assumptions are certain."""
+    if len(baseline) != len(candidate):
+        raise ValueError(f"{len(baseline)} draws of the baseline, {len(candidate)} of the candidate")
+    ratios = candidate - baseline
+    return float(ratios.mean()), float(ratios.std(ddof=1)) if len(ratios) > 1 else 0.0, math.inf
+
+
+def _with_shared(error: float, freedom: float, shared: float) -> tuple[float, float]:
+    """``error`` together with one that all rounds share and that is known beforehand (Satterthwaite)."""
+    if shared == 0 or freedom == 0:
+        return error, freedom
+    together = math.hypot(error, shared)
+    share = error / together
+    return together, freedom / share**4 if share > 0.01 else math.inf
 
 
 def _finite(readings: Sequence[float]) -> NDArray[np.float64]:

@@ -19,8 +19,8 @@ from magneton.compare.places import any_layer, describe_work
 from magneton.compare.scopes import scope_rows
 from magneton.match.model import Leftover, Matching, RegionGroup, Unpaired
 from magneton.profile.model import OpId
-from magneton.quantity import Provenance, Quantity
-from magneton.statistics import RatioEstimate, estimate_ratio
+from magneton.quantity import Quantity
+from magneton.statistics import RatioEstimate, Spread, estimate_ratio
 from magneton.workload import Phase
 
 NOTABLE_RESIDUAL = 0.2  # of a step
@@ -40,15 +40,8 @@ def phase_totals(baseline: Ledger, candidate: Ledger, phase: Phase, *, paired: b
     one, other = baseline.steps[phase], candidate.steps[phase]
     apart = pairs_apart(baseline.profile, candidate.profile, phase) if paired else frozenset[int]()
     alike = np.where(np.isin(one.rounds, sorted(apart)), np.nan, one.cost)
-    cost = _estimate(
-        (one.rounds, alike), (other.rounds, other.cost), paired=paired, provenance=baseline.provenance
-    )
-    duration = _estimate(
-        (one.rounds, one.duration_s),
-        (other.rounds, other.duration_s),
-        paired=paired,
-        provenance=Provenance.MEASURED,
-    )
+    cost = _estimate((one.rounds, alike), (other.rounds, other.cost), paired=paired, ledger=baseline)
+    duration = _estimate((one.rounds, one.duration_s), (other.rounds, other.duration_s), paired=paired)
     return PhaseTotals(
         phase=phase,
         baseline_cost=baseline.total(phase),
@@ -102,13 +95,12 @@ def _region_entries(
                 (baseline.rounds, baseline.by_round(ours)),
                 (candidate.rounds, candidate.by_round(theirs)),
                 paired=paired,
-                provenance=baseline.provenance,
+                ledger=baseline,
             )
             time = _estimate(
                 (baseline.rounds, baseline.seconds_by_round(ours)),
                 (candidate.rounds, candidate.seconds_by_round(theirs)),
                 paired=paired,
-                provenance=Provenance.MEASURED,
             )
             sides = baseline.side(_filled(one), phase), candidate.side(_filled(other), phase)
             yield Entry(
@@ -238,9 +230,7 @@ def _residual_side(ledger: Ledger, phase: Phase, sides: Sequence[SideCost | None
             side.cost.value for side in sides if side is not None and side.cost is not None
         )
         operators = [operator.op_id for operator in ledger.profile.operators if operator.phase == phase]
-        attributed = ledger.attributed(operators)
-        low = total.low - (attributed.high if attributed else 0.0)
-        high = total.high - (attributed.low if attributed else 0.0)
+        low, high = ledger.beyond(phase, operators) or (value, value)
         residual = Quantity(
             value=value, low=min(low, value), high=max(high, value), n=total.n, provenance=total.provenance
         )
@@ -266,16 +256,29 @@ def _estimate(
     candidate: tuple[Sequence[int], NDArray[np.float64] | None],
     *,
     paired: bool,
-    provenance: Provenance,
+    ledger: Ledger | None = None,
 ) -> RatioEstimate | None:
-    """Candidate over baseline. Paired sides are compared over the rounds that both have."""
+    """Candidate over baseline: costs as ``ledger`` has them, without one durations.
+
+    Paired sides are compared over the rounds that both have; draws are always pairs.
+    """
+    drawn = ledger is not None and ledger.spread is Spread.DRAWS
     one, other = _known(*baseline), _known(*candidate)
-    if paired:
+    if paired or drawn:
         common = sorted(one.keys() & other.keys())
         one, other = {r: one[r] for r in common}, {r: other[r] for r in common}
     if not one or not other:
         return None
-    return estimate_ratio(tuple(one.values()), tuple(other.values()), paired=paired, provenance=provenance)
+    figures = tuple(one.values()), tuple(other.values())
+    if ledger is None:
+        return estimate_ratio(*figures, paired=paired)
+    return estimate_ratio(
+        *figures,
+        paired=paired,
+        provenance=ledger.provenance,
+        spread=ledger.spread,
+        window_error=ledger.window_error,
+    )
 
 
 def _known(rounds: Sequence[int], figures: NDArray[np.float64] | None) -> dict[int, float]:

@@ -11,7 +11,7 @@ from magneton.compare.places import describe_work
 from magneton.profile.cost import StepCosts, clean_costs, mean_over_rounds, operator_costs, replayed_s
 from magneton.profile.model import OpId, Profile
 from magneton.quantity import Provenance, Quantity
-from magneton.statistics import summarise
+from magneton.statistics import Spread, summarise
 from magneton.workload import Phase
 
 _COSTS_SOMETHING = ("compute", "random", "sync")  # an unread view or allocation leaves no gap worth a warning
@@ -22,6 +22,7 @@ Repetitions = Sequence[Sequence[OpId]]
 class Ledger:
     """Sums over operators, round by round. A gap in one round is filled with the operator's mean over the
     others, which leaves every mean as it was; an operator without any reading counts for nothing.
+    Where joules come from the model of a device, rounds are draws of its coefficients.
 
     Durations are those of the replay, round by round like the costs, so that either can be compared.
     """
@@ -31,6 +32,8 @@ class Ledger:
         self.provenance = profile.origin.meter.provenance
         costs = operator_costs(profile)
         self.rounds = costs.rounds
+        self.spread = costs.spread
+        self.window_error = profile.origin.meter.window_error
         self.mean = mean_over_rounds(costs.cost)  # [N], nan where never read
         self._cost = _filled(costs.cost)  # [R, N]
 
@@ -78,9 +81,33 @@ class Ledger:
         return None if rounds is None else self._summary(rounds)
 
     def least(self, operators: Sequence[OpId]) -> float:
-        """The lower end of their cost."""
-        cost = self.attributed(operators)
+        """The lower end of their cost; of draws, the lower end of their part of the step they belong to."""
+        rounds = self.by_round(operators)
+        if rounds is None:
+            return 0.0
+        if self.spread is Spread.DRAWS:
+            step = self.steps[self.profile.operators[operators[0]].phase].cost
+            part = self._summary(np.divide(rounds, step, out=np.zeros_like(step), where=step > 0))
+            return 0.0 if part is None else part.low * float(step.mean())
+        cost = self._summary(rounds)
         return 0.0 if cost is None else cost.low
+
+    def beyond(self, phase: Phase, operators: Sequence[OpId]) -> tuple[float, float] | None:
+        """Between which bounds the phase's total less the cost of ``operators`` lies.
+
+        Total and operators are read apart, so the bounds take the extremes of both; in a draw they are one
+        calculation, and are subtracted draw by draw.
+        """
+        total, attributed, rounds = self.total(phase), self.attributed(operators), self.by_round(operators)
+        if total is None:
+            return None
+        if self.spread is Spread.DRAWS:
+            left = self._summary(self.steps[phase].cost - (0.0 if rounds is None else rounds))
+            return None if left is None else (left.low, left.high)
+        return (
+            total.low - (attributed.high if attributed else 0.0),
+            total.high - (attributed.low if attributed else 0.0),
+        )
 
     def side(self, repetitions: Repetitions, phase: Phase) -> SideCost:
         """These operators as one side of a row. A side that does nothing is known to cost nothing."""
@@ -132,7 +159,9 @@ class Ledger:
         told once, with the meter: widening every figure by it would hide the spread.
         """
         known = readings[~np.isnan(readings)]
-        return summarise(known.tolist(), self.provenance) if known.size else None
+        if not known.size:
+            return None
+        return summarise(known.tolist(), self.provenance, spread=self.spread, window_error=self.window_error)
 
 
 def _filled(readings: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,7 +1,8 @@
 """What each operator and each step cost, round by round, in the unit of the profile's meter.
 
 The one place that knows where a cost comes from: for a counting meter from the operators' counts (one
-noise-free round), for joules from the replay readings of an operator's key and from the clean blocks.
+noise-free round), for the model of a device from the same counts and draws of its coefficients, for other
+joules from the replay readings of an operator's key and from the clean blocks.
 Nothing is rescaled and no gap is filled: what was not read is nan here, and belongs to the residual.
 """
 
@@ -12,17 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from magneton.profile.model import Operator, Profile, ReplayReading
+from magneton.profile.modelling import modelled_j
 from magneton.profile.origin import Unit
+from magneton.statistics import Spread
 from magneton.workload import Phase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OperatorCosts:
-    """Cost of one execution of each operator. Row r is round ``rounds[r]``; column k is operator k."""
+    """Cost of one execution of each operator. Row r is round ``rounds[r]``; column k is operator k.
+
+    With a spread of draws, a row is what possible coefficients make of everything, and not a repetition.
+    """
 
     rounds: tuple[int, ...]  # ascending
     cost: NDArray[np.float64]  # [R, N], nan where an operator's key has no reading in that round
     unit: Unit
+    spread: Spread = Spread.ROUNDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,11 +69,14 @@ def count_of(operator: Operator, unit: Unit) -> int:
 
 
 def operator_costs(profile: Profile) -> OperatorCosts:
-    """Cost per execution of every operator, in every round of the replay pass.
+    """Cost per execution of every operator, in every round of the replay pass, or for every draw.
 
     Readings are per key; where a round has several of one key, each counts by its executions.
     """
-    unit = profile.origin.meter.unit
+    unit, device = profile.origin.meter.unit, profile.origin.meter.device
+    if device is not None:
+        drawn_j = modelled_j(profile, device)
+        return OperatorCosts(rounds=tuple(range(len(drawn_j))), cost=drawn_j, unit=unit, spread=Spread.DRAWS)
     if unit != "J":
         counts = np.array([[count_of(operator, unit) for operator in profile.operators]], dtype=np.float64)
         return OperatorCosts(rounds=(0,), cost=counts, unit=unit)
@@ -99,9 +109,12 @@ def clean_costs(profile: Profile, phase: Phase) -> StepCosts:
     """Cost and duration per step of ``phase``, by round of the clean pass.
 
     A counting meter's blocks carry no energy: each round then costs the sum of the phase's counts, and
-    there is one round even where no clean block was run.
+    there is one round even where no clean block was run. The model of a device gives a sum for each draw,
+    and no durations: those of clean blocks would be of the machine that recorded.
     """
     unit = profile.origin.meter.unit
+    if profile.origin.meter.device is not None:
+        return _drawn_costs(profile, phase)
     blocks = [block for block in profile.blocks if block.pass_ == "clean" and block.phase == phase]
     rounds = tuple(sorted({block.round for block in blocks}))
     by_round = [[block for block in blocks if block.round == round_] for round_ in rounds]
@@ -113,6 +126,14 @@ def clean_costs(profile: Profile, phase: Phase) -> StepCosts:
         cost = [float(counted)] * max(1, len(rounds))
         rounds, duration_s = (rounds, duration_s) if rounds else ((0,), [np.nan])
     return StepCosts(rounds=rounds, cost=np.array(cost), duration_s=np.array(duration_s), unit=unit)
+
+
+def _drawn_costs(profile: Profile, phase: Phase) -> StepCosts:
+    """All that is in a step is its operators."""
+    costs = operator_costs(profile)
+    ids = [operator.op_id for operator in profile.operators if operator.phase == phase]
+    cost = costs.cost[:, ids].sum(axis=1)
+    return StepCosts(rounds=costs.rounds, cost=cost, duration_s=np.full_like(cost, np.nan), unit=costs.unit)
 
 
 def attribute(profile: Profile, phase: Phase) -> Attribution:

@@ -3,10 +3,11 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from magneton.errors import InvalidProfile
 from magneton.profile.damage import damaged, quoted
+from magneton.profile.device import Arithmetic, ArithmeticUnit, Coefficient, DeviceModel, UnitKind
 from magneton.profile.fields import Fields
 from magneton.profile.model import Doubt
 from magneton.profile.origin import Cache, MeterInfo, Origin
@@ -19,8 +20,19 @@ MEMBER = "profile.json"
 MAX_BYTES = 4 * 1024 * 1024
 SCHEMA = "magneton-profile"
 # 2: values have a drift; 3: operators have a scope, and the survey of scopes is kept; 4: the host's energy,
-# idle power, conditions, why a reading is missing
+# idle power, conditions, why a reading is missing, the model of a device
 SCHEMA_VERSION = 4
+KindT = TypeVar("KindT", MeterInfo, DeviceModel, Coefficient)
+
+_COEFFICIENTS = (
+    "constant_power_w",
+    "tdp_w",
+    "shortest_kernel_s",
+    "memory_bytes_per_s",
+    "memory_j_per_byte",
+    "cache_bytes",
+    "cache_j_per_byte",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +176,29 @@ def _meter_json(meter: MeterInfo) -> dict[str, Any]:
         "scale_high": float(meter.scale_high),
         "source": meter.source,
         "window_error": float(meter.window_error),
+        "device": None if meter.device is None else _device_json(meter.device),
     }
+
+
+def _device_json(device: DeviceModel) -> dict[str, Any]:
+    return {
+        "name": device.name,
+        **{name: _coefficient_json(getattr(device, name)) for name in _COEFFICIENTS},
+        "units": [
+            {
+                "kind": unit.kind,
+                "arithmetic": unit.arithmetic,
+                "flop_per_s": _coefficient_json(unit.flop_per_s),
+                "j_per_flop": _coefficient_json(unit.j_per_flop),
+            }
+            for unit in device.units
+        ],
+    }
+
+
+def _coefficient_json(coefficient: Coefficient) -> dict[str, Any]:
+    figures = {name: float(getattr(coefficient, name)) for name in ("value", "low", "high")}
+    return {**figures, "source": coefficient.source}
 
 
 def _origin(fields: Fields, version: int) -> Origin:
@@ -222,17 +256,57 @@ def _replay_cache(fields: Fields, version: int, meter: MeterInfo) -> Cache:
 
 
 def _meter(fields: Fields, version: int) -> MeterInfo:
-    meter = MeterInfo(
-        name=fields.text("name"),
-        unit=fields.choice("unit", "J", "FLOP", "B", "operators"),
-        provenance=Provenance(fields.choice("provenance", *(p.value for p in Provenance))),
-        scale_low=fields.number("scale_low"),
-        scale_high=fields.number("scale_high"),
-        source=fields.text("source"),
-        window_error=fields.number("window_error") if version >= 4 else 0.0,
+    known: dict[str, Any] = {
+        "name": fields.text("name"),
+        "unit": fields.choice("unit", "J", "FLOP", "B", "operators"),
+        "provenance": Provenance(fields.choice("provenance", *(p.value for p in Provenance))),
+        "scale_low": fields.number("scale_low"),
+        "scale_high": fields.number("scale_high"),
+        "source": fields.text("source"),
+    }
+    if version >= 4:
+        device = fields.nested_or_none("device")
+        known["window_error"] = fields.number("window_error")
+        known["device"] = None if device is None else _device(device)
+    fields.close()
+    return _valid(MeterInfo, known, "meter")
+
+
+def _device(fields: Fields) -> DeviceModel:
+    known: dict[str, Any] = {
+        "name": fields.text("name"),
+        **{name: _coefficient(fields, name) for name in _COEFFICIENTS},
+        "units": tuple(_unit(one) for one in fields.nested_list("units")),
+    }
+    fields.close()
+    return _valid(DeviceModel, known, "device")
+
+
+def _unit(fields: Fields) -> ArithmeticUnit:
+    unit = ArithmeticUnit(
+        kind=fields.choice("kind", *get_args(UnitKind)),
+        arithmetic=fields.choice("arithmetic", *get_args(Arithmetic)),
+        flop_per_s=_coefficient(fields, "flop_per_s"),
+        j_per_flop=_coefficient(fields, "j_per_flop"),
     )
     fields.close()
-    return meter
+    return unit
+
+
+def _coefficient(fields: Fields, name: str) -> Coefficient:
+    inner = fields.nested(name)
+    known: dict[str, Any] = {figure: inner.number(figure) for figure in ("value", "low", "high")}
+    known["source"] = inner.text("source")
+    inner.close()
+    return _valid(Coefficient, known, name)
+
+
+def _valid(kind: type[KindT], known: Mapping[str, Any], name: str) -> KindT:
+    """What a file says, as long as its figures agree with each other."""
+    try:
+        return kind(**known)
+    except ValueError as error:
+        raise damaged(f"{MEMBER}: {name}: {error}") from error
 
 
 def _doubt(fields: Fields) -> Doubt:

@@ -6,13 +6,14 @@ builds as keywords.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, get_args
 
 import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as stn
 
+from magneton.profile.device import Arithmetic, ArithmeticUnit, Coefficient, DeviceModel
 from magneton.profile.model import (
     BlockReading,
     Conditions,
@@ -112,6 +113,10 @@ def a_value(value_id: int, **changes: Any) -> Value:
         "version": 0,
     }
     return Value(**(known | changes))
+
+
+def a_coefficient(low: float, value: float, high: float, *, source: str = "a test") -> Coefficient:
+    return Coefficient(value=value, low=low, high=high, source=source)
 
 
 def small_profile(*, operators: int = 3, energy_j: float | None = 1.0, **changes: Any) -> Profile:
@@ -241,16 +246,53 @@ workloads = st.builds(
     seed=st.integers(-(2**63), 2**63 - 1),
 )
 
-meters = st.builds(
-    MeterInfo,
-    name=texts,
-    unit=_choice("J", "FLOP", "B", "operators"),
-    provenance=st.sampled_from(Provenance),
-    scale_low=st.floats(0, 1, exclude_min=True),
-    scale_high=st.floats(1, 1e3),
-    source=texts,
-    window_error=st.floats(0, 1),
+coefficients = st.tuples(*[st.floats(1, 1e3)] * 3, texts).map(
+    lambda drawn: a_coefficient(*sorted(drawn[:3]), source=drawn[3])
 )
+prices = st.tuples(coefficients, coefficients).map(lambda pair: sorted(pair, key=lambda one: one.value))
+units = st.builds(
+    ArithmeticUnit,
+    kind=_choice("vector", "matrix"),
+    arithmetic=_choice(*get_args(Arithmetic)),
+    flop_per_s=coefficients,
+    j_per_flop=coefficients,
+)
+
+
+@st.composite
+def devices(draw: st.DrawFn) -> DeviceModel:
+    """Figures of no real device, which still agree with each other."""
+    near, far = draw(prices)
+    own = draw(st.lists(units, max_size=3, unique_by=ArithmeticUnit.name))
+    vector = replace(draw(units), kind="vector", arithmetic="float32")
+    return DeviceModel(
+        name=draw(texts),
+        constant_power_w=draw(coefficients),
+        tdp_w=a_coefficient(1e3, 2e3, 4e3),
+        shortest_kernel_s=draw(coefficients),
+        memory_bytes_per_s=draw(coefficients),
+        memory_j_per_byte=far,
+        cache_bytes=draw(coefficients),
+        cache_j_per_byte=near,
+        units=(vector, *(unit for unit in own if unit.name() != vector.name())),
+    )
+
+
+def _measuring(**known: Any) -> st.SearchStrategy[MeterInfo]:
+    return st.builds(
+        MeterInfo,
+        name=texts,
+        scale_low=st.floats(0, 1, exclude_min=True),
+        scale_high=st.floats(1, 1e3),
+        source=texts,
+        window_error=st.floats(0, 1),
+        **known,
+    )
+
+
+meters = _measuring(
+    unit=_choice("J", "FLOP", "B", "operators"), provenance=st.sampled_from(Provenance)
+) | _measuring(unit=st.just("J"), provenance=st.just(Provenance.MODELLED), device=devices())
 
 origins = st.builds(
     Origin,
