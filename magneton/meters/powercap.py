@@ -88,6 +88,7 @@ def summed_zones(root: Path = POWERCAP, read: Read = read_beginning) -> tuple[Zo
     packages = [entry for entry in tops if entry.name.startswith("package-")]
     chosen = packages or [entry for entry in tops if entry.name == PLATFORM]
     if not chosen:
+        _check_not_masked(entries)
         raise SensorAbsent(
             f"the kernel shows no energy counter of the processor under {root}",
             hint="virtual machines hide RAPL, and ARM processors have none: run on the machine itself, "
@@ -152,6 +153,17 @@ def _name(read: Read, file: Path) -> str:
     with suppress(OSError):
         return read(file).decode("ascii", "replace").strip()
     return ""
+
+
+def _check_not_masked(entries: Sequence[_Entry]) -> None:
+    """Container runtimes cover what the links lead to, on account of the same leak."""
+    masked = [entry.path for entry in entries if not entry.path.exists()]
+    if masked:
+        raise SensorUnusable(
+            f"{masked[0]} leads nowhere: container runtimes hide /sys/devices/virtual/powercap",
+            hint="docker run --security-opt systempaths=unconfined shows it; or measure outside of the "
+            "container",
+        )
 
 
 def _check_readable(zones: Sequence[Zone]) -> None:

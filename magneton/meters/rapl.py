@@ -52,8 +52,8 @@ class RaplMeter:
                 hint="a virtual machine may show counters that it does not feed: use --meter modelled",
             )
         self._still = tuple(label for label, period_s in periods_s.items() if period_s is None)
-        self.update_period_s = max(period_s for period_s in periods_s.values() if period_s is not None)
-        self.shortest_window_s = max(SHORTEST_S, PERIODS * self.update_period_s)
+        self.counter_period_s = max(period_s for period_s in periods_s.values() if period_s is not None)
+        self.shortest_window_s = max(SHORTEST_S, PERIODS * self.counter_period_s)
         self._look_every_s = min(counter.look_every_s for counter in self._counters)
         self._watch: Watch | None = None
         self._began_s = 0.0
@@ -84,7 +84,7 @@ class RaplMeter:
             scale_low=1 - gain,
             scale_high=1 + gain,
             source=self._source(),
-            window_error=_ENDS * self.update_period_s / self.shortest_window_s,
+            window_error=_ENDS * self.counter_period_s / self.shortest_window_s,
         )
 
     def begin(self, pieces: int = 1) -> None:
@@ -132,7 +132,7 @@ class RaplMeter:
     def _source(self) -> str:
         labels = [counter.zone.label for counter in self._counters]
         text = (
-            f"RAPL counters of {', '.join(labels)}, which advance every {self.update_period_s * 1e3:.2g} ms; "
+            f"RAPL counters of {', '.join(labels)}, in steps of {self.counter_period_s * 1e3:.2g} ms; "
             "whatever else runs on them, neighbours included, is in it"
         )
         if labels == [PLATFORM]:

@@ -97,6 +97,14 @@ def test_without_a_package_or_platform_the_sensor_is_absent(tree: PowercapTree, 
     assert "virtual machines" in refused.value.hint
 
 
+def test_links_that_a_container_runtime_has_cut_are_named(tmp_path: Path) -> None:
+    (tmp_path / "intel-rapl:0").symlink_to(tmp_path / "devices" / "virtual" / "powercap" / "intel-rapl:0")
+
+    with pytest.raises(SensorUnusable, match="leads nowhere") as refused:
+        summed_zones(tmp_path)
+    assert "docker run" in refused.value.hint
+
+
 def test_closed_counters_name_every_file_the_reason_and_the_command(tmp_path: Path) -> None:
     tree = two_packages(tmp_path, TurnedClock())
     tree.close_to_users("intel-rapl:0", "intel-rapl:1", "intel-rapl:1:0")

@@ -1,6 +1,8 @@
 """Processors' energy: right across wraps, and None with a reason where a counter cannot be believed."""
 
+from itertools import count
 from pathlib import Path
+from threading import enumerate as enumerate_threads
 from typing import Any
 
 import pytest
@@ -8,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from powercap_tree import RANGE_UJ, PowercapTree, TurnedClock, two_packages
 
+from magneton.meters.clock import SystemClock
 from magneton.meters.meter import Meter, Reading
 from magneton.meters.powercap import summed_zones
 from magneton.meters.rapl import RaplMeter, processor_vendor
@@ -198,7 +201,7 @@ def test_windows_are_as_long_as_the_counter_is_slow(
 ) -> None:
     meter = opened(one_package(tmp_path, period_s=period_s))
 
-    assert meter.update_period_s == pytest.approx(period_s, rel=0.05)
+    assert meter.counter_period_s == pytest.approx(period_s, rel=0.05)
     assert meter.shortest_window_s == pytest.approx(shortest_s, rel=0.05)
     assert meter.info().window_error == pytest.approx(6**-0.5 / 200, rel=0.05)
 
@@ -273,3 +276,22 @@ def test_a_machine_is_opened_from_its_files(tmp_path: Path) -> None:
         RaplMeter.of_machine(tmp_path, cpuinfo=cpuinfo)
     assert processor_vendor(cpuinfo) == "AuthenticAMD"
     assert processor_vendor(tmp_path / "none") == ""
+
+
+def test_on_the_machine_s_own_clock_no_thread_outlives_its_window(tmp_path: Path) -> None:
+    tree = one_package(tmp_path)
+    calls = count(1)
+
+    def read(file: Path) -> bytes:
+        return b"%d" % (1000 * next(calls)) if file.name == "energy_uj" else tree.read(file)
+
+    meter = RaplMeter(summed_zones(tree.root, read), clock=SystemClock())
+    meter.begin()
+    watching = [thread.name for thread in enumerate_threads()]
+    reading = meter.end()
+    meter.begin()
+    meter.close()
+
+    assert "magneton-watch" in watching
+    assert "magneton-watch" not in [thread.name for thread in enumerate_threads()]
+    assert "too short" in reading.gap
