@@ -1,10 +1,11 @@
-"""One NVIDIA board through NVML: which one the framework means, its counter, its instantaneous power.
+"""One NVIDIA board through NVML: its counter, its power, and what becomes of NVML's refusals.
 
 Everything that NVML may answer instead of a figure becomes ``SensorAbsent`` or ``SensorUnusable`` here, and
 millijoules and milliwatts become SI here. The NVML module is a parameter: tests pass one of their own.
 """
 
-from collections.abc import Generator, Mapping
+import re
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -12,8 +13,19 @@ from typing import Any
 
 from magneton.meters.sensors import SensorAbsent, SensorUnusable
 
+# Field ids of NVML; bindings older than the driver lack the names.
+POWER_INSTANT = 186
+POWER_AVERAGE = 185
+ENERGY_FIELDS = (83, 191)
+
 _MILLI = 1e-3
-_POWER_INSTANT = 186  # NVML_FI_DEV_POWER_INSTANT; bindings older than the driver lack the name
+_TURING = 6  # NVML_DEVICE_ARCH_TURING
+_AMPERE = 7
+_GA100 = re.compile(r"\b(A100|A800|A30)\b")
+
+
+class BoardLost(SensorUnusable):
+    """The board fell off the bus. It does not come back while this process lives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,23 +40,48 @@ class Board:
 
     def total_energy_j(self) -> float:
         """The counter: joules since the driver was loaded. It advances in steps of its update period."""
-        with _sensor_errors(self.nvml, f"the energy counter of {self.name}"):
+        with sensor_errors(self.nvml, f"the energy counter of {self.name}"):
             return self.nvml.nvmlDeviceGetTotalEnergyConsumption(self.handle) * _MILLI
 
     def instant_power_w(self) -> float | None:
         """Power without averaging; None where the part does not offer it."""
-        with _sensor_errors(self.nvml, f"the power sensor of {self.name}"):
-            try:
-                (field,) = self.nvml.nvmlDeviceGetFieldValues(self.handle, [_POWER_INSTANT])
-            except self.nvml.NVMLError as error:
-                if error.value in _not_offered(self.nvml):
-                    return None
-                raise
-        return field.value.uiVal * _MILLI if field.nvmlReturn == 0 else None
+        with sensor_errors(self.nvml, f"the power sensor of {self.name}"):
+            (field,) = self._fields((POWER_INSTANT,))
+            if field is not None:
+                return field.value.uiVal * _MILLI
+            return (
+                self.nvml.nvmlDeviceGetPowerUsage(self.handle) * _MILLI if self._usage_is_instant() else None
+            )
+
+    def offered_fields(self) -> tuple[int, ...]:
+        """Which of the fields for power and energy this part answers."""
+        asked = (POWER_INSTANT, POWER_AVERAGE, *ENERGY_FIELDS)
+        with sensor_errors(self.nvml, f"the fields of {self.name}"):
+            answered = self._fields(asked)
+        return tuple(number for number, field in zip(asked, answered, strict=True) if field is not None)
 
     def close(self) -> None:
         """NVML counts its users: each opened board lets go once."""
         self.nvml.nvmlShutdown()
+
+    def _fields(self, numbers: tuple[int, ...]) -> tuple[Any, ...]:
+        try:
+            fields = self.nvml.nvmlDeviceGetFieldValues(self.handle, list(numbers))
+        except self.nvml.NVMLError as error:
+            if error.value in _not_offered(self.nvml):
+                return (None,) * len(numbers)
+            raise
+        return tuple(field if field.nvmlReturn == 0 else None for field in fields)
+
+    def _usage_is_instant(self) -> bool:
+        """The plain power call averages over a second from Ampere on, except on GA100 (NVML's manual)."""
+        try:
+            architecture = self.nvml.nvmlDeviceGetArchitecture(self.handle)
+        except self.nvml.NVMLError as error:
+            if error.value in _not_offered(self.nvml):
+                return False
+            raise
+        return architecture <= _TURING or (architecture == _AMPERE and bool(_GA100.search(self.name)))
 
 
 def load_nvml() -> Any:
@@ -70,7 +107,7 @@ def checked_bindings(nvml: Any) -> Any:
 
 def board_count(nvml: Any) -> int:
     """How many boards the driver knows; an absent driver is an error and not 0."""
-    with _sensor_errors(nvml, "NVML"):
+    with sensor_errors(nvml, "NVML"):
         nvml.nvmlInit()
         try:
             return int(nvml.nvmlDeviceGetCount())
@@ -83,7 +120,7 @@ def open_board(nvml: Any, index: int) -> Board:
 
     Close it after use.
     """
-    with _sensor_errors(nvml, f"NVIDIA board {index}"):
+    with sensor_errors(nvml, f"NVIDIA board {index}"):
         nvml.nvmlInit()
         try:
             handle = nvml.nvmlDeviceGetHandleByIndex(index)
@@ -99,62 +136,9 @@ def open_board(nvml: Any, index: int) -> Board:
             raise
 
 
-def board_index(nvml: Any, device: str, environment: Mapping[str, str]) -> int:
-    """The NVML index of what the framework calls ``device`` ("cuda:1") under CUDA_VISIBLE_DEVICES."""
-    kind, _, ordinal_text = device.partition(":")
-    if kind != "cuda" or not (ordinal_text or "0").isdecimal():
-        raise SensorAbsent(f"NVML reads NVIDIA boards, not {device!r}", hint="run on a device such as cuda:0")
-    ordinal = int(ordinal_text or "0")
-    count = board_count(nvml)
-    names, uuids = _boards(nvml, count)
-    visible = environment.get("CUDA_VISIBLE_DEVICES")
-    entries = [str(index) for index in range(count)] if visible is None else visible.split(",")
-    if ordinal >= len(entries) or not entries[ordinal].strip():
-        raise SensorAbsent(
-            f"there is no {device}: CUDA_VISIBLE_DEVICES={visible!r}, {count} NVIDIA boards",
-            hint="choose a device that is visible",
-        )
-    entry = entries[ordinal].strip()
-    if entry.startswith("MIG"):
-        raise SensorUnusable(
-            f"{device} is a MIG slice, and its board has one energy counter for all slices",
-            hint="measure on a whole board, or use --meter counted:bytes",
-        )
-    if entry.isdecimal():
-        _check_order(names, environment)
-        matching = [index for index in range(count) if index == int(entry)]
-    else:
-        matching = [index for index, uuid in enumerate(uuids) if uuid.startswith(entry)]
-    if len(matching) != 1:
-        raise SensorAbsent(
-            f"CUDA_VISIBLE_DEVICES names {entry!r}, which is not one of the {count} NVIDIA boards",
-            hint="list them with nvidia-smi -L",
-        )
-    return matching[0]
-
-
-def _boards(nvml: Any, count: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    names: list[str] = []
-    uuids: list[str] = []
-    for index in range(count):
-        board = open_board(nvml, index)
-        names.append(board.name)
-        uuids.append(board.uuid)
-        board.close()
-    return tuple(names), tuple(uuids)
-
-
-def _check_order(names: tuple[str, ...], environment: Mapping[str, str]) -> None:
-    """CUDA numbers boards by speed unless told otherwise, NVML by bus: with unlike boards the two differ."""
-    if len(set(names)) > 1 and environment.get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID":
-        raise SensorUnusable(
-            f"boards differ ({', '.join(names)}), so CUDA may number them unlike NVML",
-            hint="set CUDA_DEVICE_ORDER=PCI_BUS_ID, or name a board by its UUID in CUDA_VISIBLE_DEVICES",
-        )
-
-
 @contextmanager
-def _sensor_errors(nvml: Any, what: str) -> Generator[None]:
+def sensor_errors(nvml: Any, what: str) -> Generator[None]:
+    """What NVML refuses inside becomes an error that says what to do."""
     try:
         yield
     except nvml.NVMLError as error:
@@ -169,6 +153,11 @@ def _sensor_error(nvml: Any, error: Any, what: str) -> SensorAbsent | SensorUnus
         )
     if code in (nvml.NVML_ERROR_NOT_FOUND, nvml.NVML_ERROR_INVALID_ARGUMENT):
         return SensorAbsent(f"there is no {what}: {error}", hint="list the boards with nvidia-smi -L")
+    if code == nvml.NVML_ERROR_GPU_IS_LOST:
+        return BoardLost(
+            f"cannot read {what}: {error}",
+            hint="see the kernel's log (Xid); the board needs a reset or the machine a restart",
+        )
     if code == nvml.NVML_ERROR_NO_PERMISSION:
         return SensorUnusable(
             f"no permission to read {what}: {error}",

@@ -1,103 +1,200 @@
 """NVIDIA boards: the total-energy counter, read edge to edge, and instantaneous power on the side.
 
 The device must have finished earlier work when ``begin`` is called, and the window's work when ``end`` is:
-whoever runs the work synchronises. ``begin`` waits for two changes of the counter and ``end`` for one,
-some 300 ms per window that do not count as its duration. How far to trust it: docs/measuring.md.
+whoever runs the work synchronises. A window of many equal pieces costs no time besides; one of few waits
+for three changes of the counter at rest before and after, which do not count as its duration. A device may be
+several, joined by commas: their energies are summed. How far to trust it: docs/measuring.md.
 """
 
 import os
-import time
-from collections.abc import Callable
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from math import sqrt
+from pathlib import Path
+from typing import Any, ClassVar
 
-from magneton.meters.board import Board, board_index, load_nvml, open_board
-from magneton.meters.counter import Counter, Edge, probe_counter, window_energy_j
-from magneton.meters.meter import Reading
-from magneton.meters.sampler import PowerSampler
-from magneton.meters.sensors import SensorAbsent, SensorUnusable
+from magneton.cache import cache_folder
+from magneton.meters.board import load_nvml, open_board
+from magneton.meters.board_window import FEW_PIECES, BoardWindow
+from magneton.meters.clock import Clock, SystemClock
+from magneton.meters.edges import POLL_S
+from magneton.meters.foreign import own_kin
+from magneton.meters.meter import Reading, State
+from magneton.meters.probe import AGREE, BoardProbe
+from magneton.meters.probe_cache import probed_board
+from magneton.meters.visible import board_indices
+from magneton.meters.windows import SETTLE_S
 from magneton.profile.model import PowerSample
 from magneton.profile.origin import MeterInfo
 from magneton.quantity import Provenance
 
-PERIODS = 20  # of the counter in the shortest window worth reading: quantisation and idle tail below 1 %
+PERIODS = 20  # of the sensor in the shortest window worth reading
 SHORTEST_S = 2.0
 GAIN = 0.05  # of one board against another, and against a wall meter (arXiv 2312.02741)
+_GOLDEN = (sqrt(5) - 1) / 2
 
 
 class NvmlMeter:
-    """Windows over one board's energy counter. Probing it costs a second when the meter is opened."""
+    """Windows over the sensors of one board or several."""
 
     variants: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(
-        self,
-        board: Board,
-        *,
-        clock_s: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._board = board
-        self._clock_s = clock_s
-        self._counter = Counter(read_j=board.total_energy_j, clock_s=clock_s, sleep=sleep)
-        self._probe = probe_counter(self._counter, f"the energy counter of {board.name}")
-        self.shortest_window_s = max(SHORTEST_S, PERIODS * self._probe.period_s)
-        offers_power = board.instant_power_w() is not None
-        self._sampler = PowerSampler(board.instant_power_w, clock_s) if offers_power else None
-        self._edges: tuple[Edge, Edge] | None = None
+    def __init__(self, boards: Sequence[BoardWindow], clock: Clock) -> None:
+        self._boards = tuple(boards)
+        self._clock = clock
+        self.update_period_s = max(board.probe.period_s for board in boards)
+        self.shortest_window_s = max(SHORTEST_S, PERIODS * self.update_period_s)
+        self._pieces = 1
+        self._turn = 0.5
         self._began_s = 0.0
 
     @classmethod
     def open(cls, variant: str, device: str) -> "NvmlMeter":
         del variant
-        nvml = load_nvml()
-        board = open_board(nvml, board_index(nvml, device, os.environ))
-        try:
-            return cls(board)
-        except (SensorAbsent, SensorUnusable):
-            board.close()
-            raise
+        return open_nvml(
+            load_nvml(), device, SystemClock(), environment=os.environ, probes=cache_folder() / "sensors"
+        )
+
+    @property
+    def probes(self) -> tuple[BoardProbe, ...]:
+        """What was found out about each board."""
+        return tuple(board.probe for board in self._boards)
+
+    @property
+    def lost(self) -> str:
+        """Why there will be no further reading; "" while all boards are there."""
+        return "; ".join(board.lost for board in self._boards if board.lost)
 
     def info(self) -> MeterInfo:
-        period_ms = self._probe.period_s * 1e3
+        ratios = [1.0, *(ratio for probe in self.probes if (ratio := _doubted(probe)) is not None)]
         return MeterInfo(
             name="nvml",
             unit="J",
             provenance=Provenance.MEASURED,
-            scale_low=1 - GAIN,
-            scale_high=1 + GAIN,
-            source=(
-                f"energy counter of {self._board.name} ({self._board.uuid}), read edge to edge; it advances "
-                f"every {period_ms:.0f} ms; the gain of a board is off by up to {GAIN:.0%}"
-            ),
+            scale_low=(1 - GAIN) * min(ratios),
+            scale_high=(1 + GAIN) * max(ratios),
+            source="; ".join(_source(board) for board in self._boards),
+            window_error=max(_window_error(probe, self.shortest_window_s) for probe in self.probes),
         )
 
     def begin(self, pieces: int = 1) -> None:
-        del pieces
-        first, start = self._next_edge(), self._next_edge()
-        self._edges = (first, start) if first is not None and start is not None else None
-        if self._sampler is not None:
-            self._sampler.start()
-        self._began_s = start.time_s if start is not None else self._clock_s()
+        self._pieces = pieces
+        for board in self._boards:
+            board.open()
+        if pieces < FEW_PIECES:
+            for board in self._boards:
+                board.await_rest()
+            if not self.lost:
+                self._dephase()
+        self._began_s = self._clock.now_s()
 
     def end(self) -> Reading:
-        ended_s = self._clock_s()
-        if self._sampler is not None:
-            self._sampler.stop()
-        duration_s = ended_s - self._began_s
-        stop = self._next_edge()
-        readable = 2 * duration_s >= self.shortest_window_s  # a plan may miss its length by a little
-        if self._edges is None or stop is None or not readable:
-            return Reading(duration_s=duration_s, energy_j=None)
-        return Reading(duration_s=duration_s, energy_j=window_energy_j(*self._edges, ended_s, stop))
+        ended_s = self._clock.now_s()
+        readings = [
+            board.close(self._began_s, ended_s, self._pieces, self.shortest_window_s)
+            for board in self._boards
+        ]
+        return readings[0] if len(readings) == 1 else _together(readings)
 
     def samples(self) -> tuple[PowerSample, ...]:
-        return () if self._sampler is None else self._sampler.take()
+        taken = [board.sampler.take() for board in self._boards]
+        return taken[0] if len(taken) == 1 else tuple(map(_sum_of_samples, zip(*taken, strict=False)))
 
     def close(self) -> None:
-        self._board.close()
+        for board in self._boards:
+            board.stop()
+            board.board.close()
 
-    def _next_edge(self) -> Edge | None:
-        try:
-            return self._counter.next_edge()
-        except (SensorAbsent, SensorUnusable):  # gone in the middle of a recording: a gap, not a crash
-            return None
+    def _dephase(self) -> None:
+        """Begin anywhere in a period, evenly over many windows.
+
+        A sensor that looks at part of each period sees the end of a window or does not: windows that all
+        began at an edge would all err alike.
+        """
+        self._turn = (self._turn + _GOLDEN) % 1.0
+        self._clock.sleep(self._turn * self.update_period_s)
+
+
+def open_nvml(
+    nvml: Any, device: str, clock: Clock, *, environment: Mapping[str, str], probes: Path | None
+) -> NvmlMeter:
+    """A meter for ``device``. ``probes`` is where what boards are like is kept; None: probe, and forget."""
+    kin = own_kin()
+    with ExitStack() as opened:
+        windows: list[BoardWindow] = []
+        for index in board_indices(nvml, device, environment):
+            board = open_board(nvml, index)
+            opened.callback(board.close)
+            windows.append(BoardWindow(board, probed_board(board, clock, probes), clock, kin))
+        meter = NvmlMeter(windows, clock)
+        opened.pop_all()
+    return meter
+
+
+def _doubted(probe: BoardProbe) -> float | None:
+    """By how much the power sensor contradicts the counter, where it does."""
+    ratio = probe.agreement
+    return None if ratio is None or abs(ratio - 1) <= AGREE else ratio
+
+
+def _source(window: BoardWindow) -> str:
+    probe, board = window.probe, f"{window.board.name} ({window.board.uuid})"
+    every = f"every {probe.period_s * 1e3:.0f} ms"
+    gain = f"the gain of a board is off by up to {GAIN:.0%}"
+    if probe.source == "power":
+        return (
+            f"instantaneous power of {board}, read {every}: its energy counter suffers from frequent reads; "
+            f"{gain}"
+        )
+    text = f"energy counter of {board}, read edge to edge; it advances {every}; {gain}"
+    ratio = _doubted(probe)
+    return text if ratio is None else f"{text}; its power sensor shows {ratio:.2f} of the counter's power"
+
+
+def _window_error(probe: BoardProbe, shortest_s: float) -> float:
+    """Both edges of the shortest window known to one poll; of power, what its noise leaves of the mean."""
+    inner_s = shortest_s - SETTLE_S - 2 * probe.period_s
+    located = sqrt(2) * max(probe.poll_s if probe.source == "counter" else 0.0, POLL_S) / inner_s
+    averaged = probe.noise * sqrt(probe.period_s / inner_s) if probe.source == "power" else 0.0
+    return max(located, averaged)
+
+
+def _together(readings: Sequence[Reading]) -> Reading:
+    """All boards as one: what one of them does not tell, nobody knows."""
+    energies_j = [reading.energy_j for reading in readings]
+    known_j = [energy_j for energy_j in energies_j if energy_j is not None]
+    agreements = [reading.agreement for reading in readings if reading.agreement is not None]
+    complete = len(known_j) == len(readings)
+    agree = complete and len(agreements) == len(readings)
+    return Reading(
+        duration_s=readings[0].duration_s,
+        energy_j=sum(known_j) if complete else None,
+        gap="; ".join(reading.gap for reading in readings if reading.gap),
+        agreement=sum(a * e for a, e in zip(agreements, known_j, strict=True)) / sum(known_j)
+        if agree
+        else None,
+        before=_worst([reading.before for reading in readings]),
+        after=_worst([reading.after for reading in readings]),
+    )
+
+
+def _worst(states: Sequence[State | None]) -> State | None:
+    """The hottest, the slowest, every reason, and the most foreigners."""
+    known = [state for state in states if state is not None]
+    if len(known) < len(states):
+        return None
+    temperatures = [state.temperature_c for state in known if state.temperature_c is not None]
+    clocks = [state.clock_hz for state in known if state.clock_hz is not None]
+    foreign = [state.foreign for state in known if state.foreign is not None]
+    return State(
+        temperature_c=max(temperatures, default=None),
+        clock_hz=min(clocks, default=None),
+        throttle=tuple(dict.fromkeys(reason for state in known for reason in state.throttle)),
+        foreign=max(foreign, default=None),
+    )
+
+
+def _sum_of_samples(samples: tuple[PowerSample, ...]) -> PowerSample:
+    """The boards are looked at one after the other, within a tenth of a second."""
+    power_w = sum(sample.power_w for sample in samples)
+    return PowerSample(phase="", round=0, time_s=samples[-1].time_s, power_w=power_w)

@@ -1,61 +1,59 @@
-"""Instantaneous power while a window is open, from a thread of its own."""
+"""Instantaneous power while a window is open, some ten times a second."""
 
 from collections.abc import Callable
-from threading import Event, Thread
+from itertools import pairwise
 
 from magneton.meters.sensors import SensorAbsent, SensorUnusable
 from magneton.profile.model import PowerSample
 
-PERIOD_S = 0.1  # boards publish at this pace; reading faster returns the same figure and disturbs the work
+PERIOD_S = 0.09  # boards publish every 100 ms: a little sooner, and a look right after each edge takes one
 
 
 class PowerSampler:
-    """Samples from ``start`` to ``stop``, one at either end at least.
+    """Takes a sample when it is asked and one is due.
 
     A meter knows neither the phase and round nor when the recording started: samples carry "" and 0 and
     the meter's own clock, and the recorder fills those in.
     """
 
-    def __init__(
-        self,
-        read_w: Callable[[], float | None],
-        clock_s: Callable[[], float],
-        *,
-        period_s: float = PERIOD_S,
-    ) -> None:
+    def __init__(self, read_w: Callable[[], float | None], now_s: Callable[[], float]) -> None:
         self._read_w = read_w
-        self._clock_s = clock_s
-        self._period_s = period_s
-        self._samples: list[PowerSample] = []
-        self._stopping = Event()
-        self._thread: Thread | None = None
+        self._now_s = now_s
+        self._window: list[PowerSample] = []
+        self._kept: list[PowerSample] = []
 
-    def start(self) -> None:
-        self._stopping.clear()
-        self._sample()
-        self._thread = Thread(target=self._run, name="magneton-power-sampler", daemon=True)
-        self._thread.start()
+    def open(self) -> None:
+        """A window begins."""
+        self._window = []
 
-    def stop(self) -> None:
-        self._stopping.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-        self._sample()
+    def due_s(self) -> float:
+        """When the next sample should be taken; in the past before the first."""
+        return self._window[-1].time_s + PERIOD_S if self._window else self._now_s()
+
+    def sample(self) -> float | None:
+        """Power now; None where there is none to be read, which the energy counter will say too."""
+        try:
+            power_w = self._read_w()
+        except (SensorAbsent, SensorUnusable):
+            return None
+        if power_w is not None:
+            self._window.append(PowerSample(phase="", round=0, time_s=self._now_s(), power_w=power_w))
+        return power_w
+
+    def close(self, began_s: float, ended_s: float) -> None:
+        """The window was this long; samples around it are not kept."""
+        self._window = [sample for sample in self._window if began_s <= sample.time_s <= ended_s]
+        self._kept += self._window
+
+    def mean_w(self, since_s: float) -> float | None:
+        """Mean power of the window closed last, each sample for the time since the one before it."""
+        since = [sample for sample in self._window if sample.time_s >= since_s]
+        if len(since) < 3:
+            return None
+        spent_j = sum(after.power_w * (after.time_s - before.time_s) for before, after in pairwise(since))
+        return spent_j / (since[-1].time_s - since[0].time_s)
 
     def take(self) -> tuple[PowerSample, ...]:
         """The samples since the last call."""
-        taken, self._samples = tuple(self._samples), []
+        taken, self._kept = tuple(self._kept), []
         return taken
-
-    def _run(self) -> None:
-        while not self._stopping.wait(self._period_s):
-            self._sample()
-
-    def _sample(self) -> None:
-        try:
-            power_w = self._read_w()
-        except (SensorAbsent, SensorUnusable):  # the energy counter says so too; a missing sample is a gap
-            return
-        if power_w is not None:
-            self._samples.append(PowerSample(phase="", round=0, time_s=self._clock_s(), power_w=power_w))

@@ -1,74 +1,16 @@
-"""Which board the framework means, and what NVML's refusals become."""
+"""What a board answers, and what NVML's refusals become."""
 
 from types import SimpleNamespace
 
 import pytest
 from sensors import CODES, FakeBoard, FakeClock, FakeNvml
 
-from magneton.meters.board import board_count, board_index, checked_bindings, open_board
+from magneton.meters.board import BoardLost, board_count, checked_bindings, open_board
 from magneton.meters.sensors import SensorAbsent, SensorUnusable
-
-TWO = (FakeBoard(uuid="GPU-1111-aa"), FakeBoard(uuid="GPU-2222-bb"))
 
 
 def nvml_of(*boards: FakeBoard, init_error: int | None = None) -> FakeNvml:
     return FakeNvml(FakeClock(), boards, init_error)
-
-
-@pytest.mark.parametrize(
-    ("device", "visible", "index"),
-    [
-        ("cuda", None, 0),
-        ("cuda:1", None, 1),
-        ("cuda:0", "1", 1),
-        ("cuda:1", "1, 0", 0),
-        ("cuda:0", "GPU-2222-bb", 1),
-        ("cuda:0", "GPU-2", 1),
-    ],
-)
-def test_the_visible_device_is_found(device: str, visible: str | None, index: int) -> None:
-    environment = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
-    nvml = nvml_of(*TWO)
-
-    assert board_index(nvml.module(), device, environment) == index
-    assert nvml.users == 0
-
-
-@pytest.mark.parametrize(
-    ("device", "visible"),
-    [
-        ("cuda:2", None),
-        ("cuda:0", ""),
-        ("cuda:1", "0"),
-        ("cuda:0", "7"),
-        ("cuda:0", "GPU-"),
-        ("cuda:x", None),
-    ],
-)
-def test_a_device_that_is_not_there_is_absent(device: str, visible: str | None) -> None:
-    environment = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
-
-    with pytest.raises(SensorAbsent):
-        board_index(nvml_of(*TWO).module(), device, environment)
-
-
-def test_nvml_reads_no_processor() -> None:
-    with pytest.raises(SensorAbsent, match="not 'cpu'"):
-        board_index(nvml_of(*TWO).module(), "cpu", {})
-
-
-def test_a_slice_of_a_board_has_no_counter_of_its_own() -> None:
-    with pytest.raises(SensorUnusable, match="MIG slice"):
-        board_index(nvml_of(*TWO).module(), "cuda:0", {"CUDA_VISIBLE_DEVICES": "MIG-1234"})
-
-
-def test_unlike_boards_need_an_order_that_both_sides_share() -> None:
-    nvml = nvml_of(FakeBoard(name="big"), FakeBoard(name="small")).module()
-
-    with pytest.raises(SensorUnusable) as refused:
-        board_index(nvml, "cuda:0", {})
-    assert "CUDA_DEVICE_ORDER=PCI_BUS_ID" in refused.value.hint
-    assert board_index(nvml, "cuda:1", {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}) == 1
 
 
 def test_figures_are_si() -> None:
@@ -84,12 +26,46 @@ def test_a_part_without_instant_power_says_none_and_not_zero() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "architecture", "power_w"),
+    [
+        ("Tesla V100-SXM2-32GB", 5, 75.0),
+        ("NVIDIA A100-SXM4-80GB", 7, 75.0),
+        ("NVIDIA A1000", 7, None),
+        ("NVIDIA GeForce RTX 3090", 7, None),
+        ("NVIDIA H100 80GB HBM3", 9, None),
+    ],
+)
+def test_the_plain_power_call_counts_only_where_it_is_no_average(
+    name: str, architecture: int, power_w: float | None
+) -> None:
+    board = FakeBoard(name=name, architecture=architecture, power_w=75.0, instant=False, usage=True)
+
+    assert open_board(nvml_of(board).module(), 0).instant_power_w() == power_w
+
+
+def test_the_fields_that_are_offered_are_told() -> None:
+    assert open_board(nvml_of(FakeBoard()).module(), 0).offered_fields() == (186,)
+    refusing = FakeBoard(field_error=CODES["NVML_ERROR_NOT_SUPPORTED"])
+    assert open_board(nvml_of(refusing).module(), 0).offered_fields() == ()
+
+
+def test_a_board_that_falls_off_the_bus_is_lost_for_every_sensor() -> None:
+    lost = CODES["NVML_ERROR_GPU_IS_LOST"]
+    board = open_board(nvml_of(FakeBoard(energy_error=lost, field_error=lost)).module(), 0)
+
+    with pytest.raises(BoardLost):
+        board.total_energy_j()
+    with pytest.raises(BoardLost):
+        board.instant_power_w()
+
+
+@pytest.mark.parametrize(
     ("code", "kind", "text"),
     [
         ("NVML_ERROR_LIBRARY_NOT_FOUND", SensorAbsent, "no NVIDIA driver"),
         ("NVML_ERROR_DRIVER_NOT_LOADED", SensorAbsent, "no NVIDIA driver"),
         ("NVML_ERROR_NO_PERMISSION", SensorUnusable, "no permission"),
-        ("NVML_ERROR_GPU_IS_LOST", SensorUnusable, "cannot read"),
+        ("NVML_ERROR_GPU_IS_LOST", BoardLost, "cannot read"),
     ],
 )
 def test_what_init_refuses_is_typed(code: str, kind: type[Exception], text: str) -> None:

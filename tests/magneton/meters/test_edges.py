@@ -1,0 +1,132 @@
+"""Looks find edges within a poll, with few looks; late ones are known less exactly; faults are told."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sensors import FakeClock
+
+from magneton.meters.edges import LONGEST_PERIOD_S, POLL_S, CounterEdges, PowerEdges
+
+
+class Figures:
+    """A counter of 100 W, published every ``period_s``; power that steps with it; looks counted."""
+
+    def __init__(self, clock: FakeClock, period_s: float) -> None:
+        self.clock = clock
+        self.period_s = period_s
+        self.looks = 0
+        self.shift_j = 0.0
+        self.frozen = False
+        self.even = False
+
+    def tick(self) -> int:
+        return int(self.clock.now_s() / self.period_s)
+
+    def energy_j(self) -> float:
+        self.looks += 1
+        return 0.0 if self.frozen else 100.0 * self.tick() * self.period_s + self.shift_j
+
+    def power_w(self) -> float | None:
+        self.looks += 1
+        return None if self.frozen else 100.0 if self.even else 100.0 + self.tick() % 3
+
+
+@given(st.floats(0.02, 0.5), st.floats(0, 1))
+@settings(deadline=None, max_examples=40)
+def test_each_edge_is_found_within_a_poll_with_few_looks(period_s: float, phase: float) -> None:
+    clock = FakeClock(phase)
+    figures = Figures(clock, period_s)
+    edges = CounterEdges(figures.energy_j, clock.now_s, period_s=period_s * 1.01)
+    watch = clock.watch(edges.look)
+    clock.sleep(20 * period_s)
+    watch.stop()
+
+    assert 18 <= len(edges.seen) <= 20
+    assert max(edge.slack_s for edge in edges.seen[1:]) <= 2.1 * POLL_S
+    assert figures.looks <= period_s / POLL_S + 20 * max(14, 0.14 * period_s / POLL_S)
+    for before, after in pairwise(edges.seen):
+        assert after.energy_j - before.energy_j == pytest.approx(100 * period_s)
+
+
+def test_an_edge_that_a_look_came_late_for_says_so() -> None:
+    clock = FakeClock(0.0)
+    clock.late_s = 0.03
+    figures = Figures(clock, 0.1)
+    edges = CounterEdges(figures.energy_j, clock.now_s, period_s=0.1)
+    watch = clock.watch(edges.look)
+    clock.sleep(3.0)
+    watch.stop()
+
+    for edge in edges.seen:
+        tick_s = edge.energy_j / 100.0
+        assert edge.seen_before_s - 1e-9 <= tick_s <= edge.seen_s + 1e-9
+    assert max(edge.slack_s for edge in edges.seen) > 0.02
+
+
+def test_a_period_that_is_not_what_it_was_is_followed() -> None:
+    """Probed at 100 ms, and 80 ms now: looks come sooner after the first edge that they missed."""
+    clock = FakeClock(0.0)
+    edges = CounterEdges(Figures(clock, 0.08).energy_j, clock.now_s, period_s=0.1)
+    watch = clock.watch(edges.look)
+    clock.sleep(4.0)
+    watch.stop()
+
+    located = [edge for edge in edges.seen if edge.slack_s <= 2.1 * POLL_S]
+    assert len(located) > 20
+
+
+def test_a_counter_that_runs_backwards_is_a_fault() -> None:
+    clock = FakeClock(0.0)
+    figures = Figures(clock, 0.1)
+    edges = CounterEdges(figures.energy_j, clock.now_s, period_s=0.1)
+    watch = clock.watch(edges.look)
+    clock.sleep(1.0)
+    assert edges.fault == ""
+    figures.shift_j = -500.0
+    clock.sleep(1.0)
+    watch.stop()
+
+    assert edges.fault == "the energy counter ran backwards by 490 J: it was reset"
+
+
+def test_a_counter_that_stands_still_is_a_fault() -> None:
+    clock = FakeClock(0.0)
+    figures = Figures(clock, 0.1)
+    figures.frozen = True
+    edges = CounterEdges(figures.energy_j, clock.now_s, period_s=0.1)
+    watch = clock.watch(edges.look)
+    clock.sleep(LONGEST_PERIOD_S - 0.1)
+    assert edges.fault == ""
+    clock.sleep(0.2)
+    watch.stop()
+
+    assert edges.fault == "the energy counter stood still for 2 s"
+    assert edges.seen == []
+
+
+@pytest.mark.parametrize(("even", "mean_w"), [(False, 101.0), (True, 100.0)])
+def test_power_adds_up_to_a_counter(even: bool, mean_w: float) -> None:
+    clock = FakeClock(0.034)
+    figures = Figures(clock, 0.1)
+    figures.even = even
+    edges = PowerEdges(figures.power_w, clock.now_s, period_s=0.1005)
+    watch = clock.watch(edges.look)
+    clock.sleep(3.0)
+    watch.stop()
+
+    assert 28 <= len(edges.seen) <= 31
+    start, stop = edges.seen[2], edges.seen[26]  # a whole number of threes
+    assert (stop.energy_j - start.energy_j) / (stop.time_s - start.time_s) == pytest.approx(mean_w, rel=2e-3)
+    assert figures.looks < 30 * 20 + 100
+
+
+def test_power_that_is_gone_is_a_fault() -> None:
+    clock = FakeClock(0.0)
+    figures = Figures(clock, 0.1)
+    figures.frozen = True
+    edges = PowerEdges(figures.power_w, clock.now_s, period_s=0.1)
+
+    assert edges.look() == pytest.approx(0.1)
+    assert edges.fault == "the power sensor gave no figure"
