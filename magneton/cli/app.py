@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from magneton import __version__
-from magneton.cli import compare, doctor, match, record, recover, show, systems
+from magneton.cli import calibrate, compare, doctor, match, record, recover, show, systems
 from magneton.cli.boundary import ReportsUserErrors
 
 app = typer.Typer(
@@ -27,6 +27,7 @@ app.command()(recover.recover)
 app.command()(show.show)
 app.add_typer(systems.app)
 app.command()(doctor.doctor)
+app.command(epilog=calibrate.EPILOG)(calibrate.calibrate)
 
 
 def _print_version(wanted: bool) -> None:

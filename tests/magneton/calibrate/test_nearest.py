@@ -1,0 +1,48 @@
+"""The shipped device that is most like another one."""
+
+from dataclasses import replace
+
+import pytest
+from planted_device import FACTS
+
+from magneton.calibrate.nearest import nearest_device
+from magneton.meters.devices import device_names, read_model
+
+SHIPPED = {name: read_model(name) for name in device_names()}
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("NVIDIA H200", "h200"),
+        ("NVIDIA H100 80GB HBM3", "h100"),
+        ("NVIDIA A100-SXM4-80GB", "a100"),
+        ("Tesla V100-SXM2-32GB", "v100"),
+        ("NVIDIA GeForce RTX 4090", "rtx4090"),
+        ("AMD EPYC 9534 64-Core Processor", "epyc9534"),
+        ("Intel(R) Xeon(R) Platinum 8480+", "xeon8480"),
+    ],
+)
+def test_by_its_name(name: str, nearest: str) -> None:
+    assert nearest_device(replace(FACTS, name=name), {}, SHIPPED) == nearest
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_by_its_rates_where_the_name_says_nothing(name: str) -> None:
+    """At 0.9 of what a device's file says, in everything that a calibration measures."""
+    rates = {
+        each: 0.9 * coefficient.value
+        for each, coefficient in SHIPPED[name].coefficients()
+        if each == "memory_bytes_per_s" or each.endswith("flop_per_s")
+    }
+
+    assert nearest_device(replace(FACTS, name="a device"), rates, SHIPPED) == name
+
+
+def test_a_small_processor_is_nearest_to_a_processor() -> None:
+    rates = {"memory_bytes_per_s": 25e9, "vector float32 flop_per_s": 150e9}
+
+    assert nearest_device(replace(FACTS, name="a laptop", kind="cpu"), rates, SHIPPED) in (
+        "epyc9534",
+        "xeon8480",
+    )
