@@ -97,18 +97,22 @@ EXPORT void sim_pass_until(double until_s)
     }
 }
 
+static int launch(struct simulation *sim, struct board *board, struct job job)
+{
+    job.gap_w = isnan(job.gap_w) ? board->set.idle_w : job.gap_w;
+    if (job.busy_s >= 1e-7 && job.gap_s >= 0 && job.busy_w >= 0 && job.gap_w >= 0 && job.repetitions >= 1)
+        return queue_job(sim, board, job);
+    return complain("work lasts at least 0.1 us, draws no negative power and is done at least once");
+}
+
+/* NaN for the power of gaps means idle. */
 EXPORT int sim_launch(int index, double busy_w, double busy_s, double gap_w, double gap_s, double repetitions)
 {
     struct simulation *sim = lock_simulation();
     if (sim == NULL)
         return -1;
-    int result = -1;
     struct board *board = board_of(sim, index);
-    struct job job = {busy_w, busy_s, isnan(gap_w) && board != NULL ? board->set.idle_w : gap_w, gap_s, repetitions};
-    if (!(busy_s >= 1e-7 && gap_s >= 0 && busy_w >= 0 && job.gap_w >= 0 && repetitions >= 1))
-        complain("work lasts at least 0.1 us, draws no negative power and is done at least once");
-    else if (board != NULL)
-        result = queue_job(sim, board, job);
+    int result = board == NULL ? -1 : launch(sim, board, (struct job){busy_w, busy_s, gap_w, gap_s, repetitions});
     unlock_simulation(sim);
     return result;
 }
@@ -185,4 +189,10 @@ EXPORT double sim_calls(int index)
     double calls = board != NULL ? (double)board->calls : index < 0 ? (double)sim->calls : NAN;
     unlock_simulation(sim);
     return calls;
+}
+
+/* As a process does that dies at the wrong moment. */
+EXPORT void sim_abandon_lock(void)
+{
+    (void)lock_simulation();
 }

@@ -91,7 +91,7 @@ static int check_board(const struct settings *set)
                 && set->thermal_c_per_w * set->leakage_w_per_c < 0.9 && set->noise_w >= 0 && set->hold_s >= 0
                 && set->dead_s >= 0 && set->mig_slices <= set->mig_capacity && set->mig_slices < 16
                 && set->period_s + set->jitter_s + set->lag_s < PREHISTORY_S / 4;
-    return good ? 0 : complain("board %s cannot be: see check_board", set->name);
+    return good ? 0 : complain("board %s has settings that cannot be", set->name);
 }
 
 static int add_board(struct simulation *sim, char *line)

@@ -85,7 +85,8 @@ static struct simulation *opened(const char *path)
         else
             sim->magic = MAGIC;
     }
-    close(file); /* which also lets go of the file lock */
+    flock(file, LOCK_UN); /* closing alone would not do: the mapping keeps the file open */
+    close(file);
     return sim;
 }
 

@@ -206,6 +206,7 @@ class _VirtualWatch:
     clock_s: Callable[[], float]
     due_s: float = 0.0
     looking: bool = False
+    problem: BaseException | None = None
 
     def when_s(self) -> float:
         return self.due_s
@@ -213,14 +214,18 @@ class _VirtualWatch:
     def call(self) -> None:
         self.looking = True
         try:
-            delay_s = self.look()
+            self.due_s = self.look() + self.clock_s()
+        except BaseException as problem:  # noqa: BLE001 - handed on to whoever stops the watch
+            self.problem = problem
+            self.due_s = math.inf
         finally:
             self.looking = False
-        self.due_s = self.clock_s() + delay_s
 
     def stop(self) -> None:
         if self in self.watches:
             self.watches.remove(self)
+        if self.problem is not None:
+            raise self.problem
 
 
 def _loaded() -> Any:

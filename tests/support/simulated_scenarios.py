@@ -14,6 +14,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from inspect import getsourcefile
 from pathlib import Path
 from tempfile import TemporaryFile
+from threading import Timer
 from traceback import format_exc
 from types import TracebackType
 from typing import Any
@@ -32,7 +33,10 @@ class ScenarioFailed(AssertionError):
 class Host:
     """A process with the simulated NVML that calls functions, one after the other."""
 
-    def __init__(self, environment_variables: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, environment_variables: dict[str, str] | None = None, *, longest_call_s: float = 600.0
+    ) -> None:
+        self._longest_s = longest_call_s
         variables = environment(build_library()) if environment_variables is None else environment_variables
         self._stderr = TemporaryFile()  # noqa: SIM115 - closed with the process
         self._process = subprocess.Popen(
@@ -52,16 +56,20 @@ class Host:
     ) -> None:
         self.close()
 
-    def call(self, target: Target, **arguments: Any) -> Any:
+    def call(self, target: Target, /, **arguments: Any) -> Any:
         """The function's result. What it raises is a ``ScenarioFailed`` here."""
         assert self._process.stdin is not None and self._process.stdout is not None
         request = json.dumps({"target": _spelled(target), "arguments": arguments})
+        watchdog = Timer(self._longest_s, self._process.kill)
+        watchdog.start()
         try:
             self._process.stdin.write(request + "\n")
             self._process.stdin.flush()
             answer = self._process.stdout.readline()
         except BrokenPipeError:
             answer = ""
+        finally:
+            watchdog.cancel()
         if not answer:
             raise ScenarioFailed(f"the process ended with {self._process.wait()}\n{self._written()}")
         reply = json.loads(answer)
@@ -83,6 +91,7 @@ class Host:
 
 def in_simulation(
     target: Target,
+    /,
     *,
     boards: Iterable[Board] = (),
     faults: Iterable[Fault] = (),

@@ -234,10 +234,12 @@ def test_what_is_drawn_and_published_is_what_the_equations_give(
 
     assert len(rows) == len(reads_s)
     for now_s, counter_mj, instant_mw, average_mw, energy_j, _power_w, temperature_c in rows:
-        last_s = list(ticks(board, now_s + 1e-9))[-1]
+        last_s = list(ticks(board, now_s))[-1]
         assert energy_j == pytest.approx(truth.energy_j(now_s), abs=2e-3)
         assert temperature_c == pytest.approx(truth.temperature_c(now_s), abs=0.05)
-        assert counter_mj == pytest.approx(1e3 * published_j(board, truth, now_s + 1e-9), abs=4)
+        if list(ticks(board, now_s - 1e-6))[-1] != list(ticks(board, now_s + 1e-6))[-1]:
+            continue  # read at the very moment of publication
+        assert counter_mj == pytest.approx(1e3 * published_j(board, truth, now_s), abs=4)
         assert instant_mw == pytest.approx(
             1e3 * published_w(board, truth, last_s, board.shape.boxcar_s), abs=400
         )
