@@ -5,6 +5,7 @@ one side does, a row for what the meter could not read, and the residual: the cl
 attributed. Operators are never rescaled to fit the total, so the residual may be negative.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from magneton.statistics import RatioEstimate, Spread, estimate_ratio
 from magneton.workload import Phase
 
 NOTABLE_RESIDUAL = 0.2  # of a step
+ROUNDING = 1e-9  # what summing in another order makes of a total is no residual
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,9 +228,9 @@ def _residual_side(ledger: Ledger, phase: Phase, sides: Sequence[SideCost | None
     total = ledger.total(phase)
     residual = None
     if total is not None:
-        value = total.value - sum(
-            side.cost.value for side in sides if side is not None and side.cost is not None
-        )
+        attributed = sum(side.cost.value for side in sides if side is not None and side.cost is not None)
+        alike = math.isclose(attributed, total.value, rel_tol=ROUNDING)
+        value = 0.0 if alike else total.value - attributed
         operators = [operator.op_id for operator in ledger.profile.operators if operator.phase == phase]
         low, high = ledger.beyond(phase, operators) or (value, value)
         residual = Quantity(

@@ -21,6 +21,7 @@ _HINTS = {
     "meter's unit": "record both sides with the same --meter",
     "meter's provenance": "measured, modelled and counted figures are never mixed: choose one --meter",
     "meter's scale": "the meter was set up differently: use the same version and device file",
+    "meter's coefficients": "the device file is not the same: record both sides with one version of it",
     "number of threads": "record both sides with the same --threads",
     "caches in replay": "record both sides with the same --cache",
     "gradients": "gradients kept on one side only are other work: set both systems to the same grad mode",
@@ -70,6 +71,7 @@ def _fields(origin: Origin) -> Iterator[tuple[str, object]]:
     yield "meter's unit", meter.unit
     yield "meter's provenance", str(meter.provenance)
     yield "meter's scale", (meter.scale_low, meter.scale_high)
+    yield "meter's coefficients", "" if meter.device is None else meter.device.digest()
     yield "phases", workload.phases
     yield "dtype", workload.dtype
     yield "batch", workload.batch

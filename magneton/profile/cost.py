@@ -140,8 +140,9 @@ def attribute(profile: Profile, phase: Phase) -> Attribution:
     """The phase's mean cost per step, divided over its operators; the rest is unattributed."""
     ids = [operator.op_id for operator in profile.operators if operator.phase == phase]
     cost = mean_over_rounds(operator_costs(profile).cost)[ids]
-    total = float(mean_over_rounds(clean_costs(profile, phase).cost))
     attributed = float(np.nansum(cost))
+    modelled = profile.origin.meter.device is not None  # then all of a step is its operators, to the last bit
+    total = attributed if modelled else float(mean_over_rounds(clean_costs(profile, phase).cost))
     return Attribution(
         total=total,
         cost=cost,

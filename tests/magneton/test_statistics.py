@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from magneton.quantity import Provenance, Quantity
-from magneton.statistics import CONFIDENCE, estimate_ratio, holm, summarise
+from magneton.statistics import CONFIDENCE, Spread, estimate_ratio, holm, summarise
 
 MEASURED, MODELLED, COUNTED = Provenance.MEASURED, Provenance.MODELLED, Provenance.COUNTED
 
 positive = st.floats(1e-9, 1e9)
 rounds = st.lists(positive, min_size=2, max_size=12)
 pairs = st.lists(st.tuples(positive, positive), min_size=2, max_size=12)
+alike = st.lists(st.floats(1.0, 1.1), min_size=7, max_size=7)
 p_values = st.lists(st.floats(0, 1), max_size=12)
 
 
@@ -175,6 +176,159 @@ def test_recordings_made_apart_are_wider_than_pairs() -> None:
     assert apart is not None
     assert paired.high - paired.low < 0.001
     assert apart.high - apart.low > 0.1  # the between-recordings term, +-6 %
+
+
+# --- an error that rounds share -----------------------------------------------------------------------------
+
+
+def shared_error_covered(
+    n: int, *, window_error: float, noise: float, trials: int = 1500
+) -> tuple[float, float]:
+    """How often the intervals hold the truth where the windows of a recording are all off by one factor."""
+    rng = np.random.default_rng(n)
+    figures = ratios = 0
+    for _ in range(trials):
+        off = rng.normal(0, window_error, 2)
+        baseline = 10.0 * (1 + off[0]) * (1 + rng.normal(0, noise, n))
+        candidate = 13.0 * (1 + off[1]) * (1 + rng.normal(0, noise, n))
+        figure = summarise(list(baseline), MEASURED, window_error=window_error)
+        estimate = estimate_ratio(list(baseline), list(candidate), paired=True, window_error=window_error)
+        assert estimate is not None
+        figures += figure.low <= 10.0 <= figure.high
+        ratios += estimate.interval().low <= 1.3 <= estimate.interval().high
+    return figures / trials, ratios / trials
+
+
+@pytest.mark.parametrize("noise", [0.002, 0.01, 0.03])
+@pytest.mark.parametrize("n", [3, 5, 9])
+def test_intervals_cover_an_error_that_all_rounds_share(n: int, noise: float) -> None:
+    figure, ratio = shared_error_covered(n, window_error=0.01, noise=noise)
+
+    assert 0.935 <= figure <= 0.985
+    assert 0.935 <= ratio <= 0.985
+
+
+def test_more_rounds_do_not_average_a_shared_error_out() -> None:
+    readings = [10.0, 10.001, 9.999] * 100
+
+    plain_figure, shared = (summarise(readings, MEASURED, window_error=error) for error in (0.0, 0.01))
+    ratio = estimate_ratio(readings, readings, paired=True, window_error=0.01)
+
+    assert plain_figure.high - plain_figure.low < 0.001
+    assert shared.high - shared.low == pytest.approx(2 * 1.96 * 0.1, rel=0.01)
+    assert ratio is not None
+    assert ratio.standard_error == pytest.approx(0.0, abs=1e-12)
+    assert ratio.shared_error == pytest.approx(math.sqrt(2) * 0.01)
+    assert ratio.interval().high == pytest.approx(math.exp(1.96 * math.sqrt(2) * 0.01), rel=1e-3)
+
+
+@given(alike, alike, st.floats(1e-4, 0.1), st.floats(0.6, 0.999))
+def test_interval_and_p_value_agree_whatever_is_shared(
+    baseline: list[float], candidate: list[float], window_error: float, confidence: float
+) -> None:
+    estimate = estimate_ratio(baseline, candidate, paired=True, window_error=window_error)
+    assert estimate is not None
+    ratio = estimate.interval(confidence)
+
+    assert estimate.p_above(ratio.low - 1) == pytest.approx((1 - confidence) / 2, rel=1e-3)
+    assert estimate.p_below(1 / ratio.high - 1) == pytest.approx((1 - confidence) / 2, rel=1e-3)
+
+
+def test_p_values_under_a_shared_error_fall_with_the_ratio() -> None:
+    estimate = estimate_ratio(
+        [1.0] * 7, [1.2, 1.21, 1.19, 1.2, 1.2, 1.22, 1.18], paired=True, window_error=0.01
+    )
+
+    assert estimate is not None
+    p_values = [estimate.p_above(threshold) for threshold in (0.0, 0.1, 0.15, 0.19, 0.21, 0.25, 0.4)]
+    assert p_values == sorted(p_values)
+    assert p_values[1] < 1e-4
+    assert p_values[-1] > 1 - 1e-4
+
+
+def test_one_round_says_nothing_whatever_its_error() -> None:
+    figure = summarise([3.0], MEASURED, window_error=0.01)
+    estimate = estimate_ratio([1.0], [2.0], paired=True, window_error=0.01)
+
+    assert (figure.low, figure.high) == (-math.inf, math.inf)
+    assert estimate is not None
+    assert estimate.p_above(0.1) == 1.0
+
+
+@given(rounds, st.booleans())
+def test_without_a_shared_error_nothing_changes(readings: list[float], paired: bool) -> None:
+    others = readings[::-1]
+
+    assert summarise(readings, MEASURED, window_error=0.0) == summarise(readings, MEASURED)
+    assert estimate_ratio(readings, others, paired=paired, window_error=0.0) == estimate_ratio(
+        readings, others, paired=paired
+    )
+
+
+# --- draws --------------------------------------------------------------------------------------------------
+
+
+def test_the_interval_of_draws_holds_95_percent_of_them() -> None:
+    draws = [*np.random.default_rng(3).lognormal(0, 0.3, 1000)]
+
+    figure = summarise(draws, MODELLED, spread=Spread.DRAWS)
+
+    assert float(np.mean([figure.low <= draw <= figure.high for draw in draws])) == pytest.approx(0.95)
+    assert figure.value == pytest.approx(plain.fmean(draws))
+
+
+@pytest.mark.parametrize("count", [200, 3200])
+def test_more_draws_narrow_nothing(count: int) -> None:
+    rng = np.random.default_rng(count)
+    baseline = rng.lognormal(0, 0.5, count)
+    ratios = rng.lognormal(0.3, 0.05, count)
+
+    estimate = estimate_ratio(
+        [*baseline], [*(baseline * ratios)], paired=True, provenance=MODELLED, spread=Spread.DRAWS
+    )
+
+    assert estimate is not None
+    assert estimate.standard_error == pytest.approx(0.05, rel=0.15)
+    assert math.isinf(estimate.degrees_of_freedom)
+
+
+def test_p_above_is_the_part_of_the_draws_that_do_not_exceed_the_threshold() -> None:
+    rng = np.random.default_rng(5)
+    baseline, ratios = rng.lognormal(0, 0.5, 5000), rng.lognormal(0.2, 0.1, 5000)
+
+    estimate = estimate_ratio([*baseline], [*(baseline * ratios)], paired=False, spread=Spread.DRAWS)
+
+    assert estimate is not None
+    for threshold in (0.05, 0.1, 0.2, 0.3):
+        share = float(np.mean(ratios <= 1 + threshold))
+        assert estimate.p_above(threshold) == pytest.approx(share, abs=0.02)
+
+
+def test_what_all_draws_agree_on_is_certain() -> None:
+    draws = [*np.random.default_rng(7).lognormal(0, 0.5, 50)]
+
+    same = estimate_ratio(draws, draws, paired=False, spread=Spread.DRAWS)
+    double = estimate_ratio(draws, [2 * draw for draw in draws], paired=False, spread=Spread.DRAWS)
+
+    assert same is not None
+    assert (same.interval().low, same.interval().value, same.interval().high) == (1.0, 1.0, 1.0)
+    assert double is not None
+    assert double.p_above(0.99) == pytest.approx(0.0)
+    assert double.p_above(1.01) == pytest.approx(1.0)
+
+
+def test_a_single_draw_is_a_calculation_without_doubt() -> None:
+    figure = summarise([3.0], MODELLED, spread=Spread.DRAWS)
+    estimate = estimate_ratio([1.0], [2.0], paired=True, spread=Spread.DRAWS)
+
+    assert figure.low == figure.value == figure.high == 3.0
+    assert estimate is not None
+    assert estimate.standard_error == 0.0
+
+
+def test_draws_pair_one_to_one() -> None:
+    with pytest.raises(ValueError, match="2 draws of the baseline, 1 of the candidate"):
+        estimate_ratio([1.0, 2.0], [1.0], paired=False, spread=Spread.DRAWS)
 
 
 # --- coverage -----------------------------------------------------------------------------------------------

@@ -1,14 +1,19 @@
-"""CPU-seconds times a core power, cheap enough for single operators."""
+"""CPU-seconds times a core power, cheap enough for single operators; a device that follows from counts."""
 
+import shutil
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magneton.meters.devices import Coefficient, read_device
+from magneton.configs import config_path
+from magneton.meters.devices import device_names, read_device, read_model
 from magneton.meters.meter import Meter
-from magneton.meters.modelled import ModelledMeter
+from magneton.meters.modelled import DeviceMeter, ModelledMeter
+from magneton.meters.registry import open_meter, require_meter
+from magneton.profile.device import Coefficient
 from magneton.quantity import Provenance
 
 FIVE_WATTS = Coefficient(value=5.0, low=2.5, high=10.0, source="a test")
@@ -92,12 +97,6 @@ def test_the_shipped_core_power_spans_a_factor_of_two() -> None:
     assert power.source
 
 
-@pytest.mark.parametrize(("low", "value", "high"), [(0.0, 1.0, 2.0), (2.0, 1.0, 3.0), (1.0, 2.0, 1.5)])
-def test_a_coefficient_lies_in_its_range(low: float, value: float, high: float) -> None:
-    with pytest.raises(ValueError, match="low <= value <= high"):
-        Coefficient(value=value, low=low, high=high, source="a test")
-
-
 def test_real_work_costs_more_than_waiting() -> None:
     meter: Meter = ModelledMeter.open("cpu", "cpu")
 
@@ -126,3 +125,47 @@ def test_a_window_adds_little_to_what_it_reads() -> None:
         return reading.energy_j / 5.0
 
     assert min(empty_window_s() for _ in range(2000)) < 2e-6
+
+
+@pytest.mark.parametrize("name", device_names())
+def test_a_device_is_named_and_nothing_is_read(name: str) -> None:
+    meter = open_meter(f"modelled:{name}", "cpu")
+    info = meter.info()
+
+    assert (info.name, info.unit, info.provenance) == (f"modelled:{name}", "J", Provenance.MODELLED)
+    assert info.device == read_model(name)
+    assert info.follows_from_counts
+    assert read_model(name).name in info.source
+    meter.begin()
+    reading = meter.end()
+    assert reading.energy_j is None
+    assert reading.gap
+    assert meter.samples() == ()
+    meter.close()
+
+
+def test_windows_of_a_device_are_timed() -> None:
+    now_s = iter([1.0, 3.5])
+    meter = DeviceMeter(read_model("a100"), name="a100", wall_clock_s=lambda: next(now_s))
+
+    meter.begin()
+
+    assert meter.end().duration_s == 2.5
+
+
+def test_cpu_seconds_stay_what_modelled_means() -> None:
+    info = open_meter("modelled", "cpu").info()
+
+    assert ModelledMeter.variants[0] == "cpu"
+    assert info.device is None
+    assert not info.follows_from_counts
+
+
+def test_a_file_of_the_users_is_a_device_by_its_name(tmp_path: Path) -> None:
+    shutil.copy(config_path("devices", "a100"), tmp_path / "mine.toml")
+
+    require_meter(f"modelled:{tmp_path}/mine.toml")
+    info = open_meter(f"modelled:{tmp_path}/mine.toml", "cpu").info()
+
+    assert info.name == "modelled:mine"
+    assert info.device == read_model("a100")

@@ -7,13 +7,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from modelled_work import addition, copy, product, profile_of
 from profiles import an_operator, an_origin, profiles, small_profile
 
+from magneton.meters.devices import read_model
 from magneton.profile.cost import attribute, clean_costs, count_of, operator_costs, replayed_s
 from magneton.profile.model import BlockReading, KeyId, Profile, ReplayReading
+from magneton.profile.modelling import DRAWS
 from magneton.profile.origin import MeterInfo
 from magneton.quantity import Provenance
-from magneton.workload import PREFILL
+from magneton.statistics import Spread
+from magneton.workload import DECODE, PREFILL
 
 JOULES = MeterInfo(name="modelled", unit="J", provenance=Provenance.MODELLED)
 BYTES = MeterInfo(name="counted:bytes", unit="B", provenance=Provenance.COUNTED)
@@ -161,6 +165,44 @@ def test_operators_of_one_key_cost_the_same() -> None:
     costs = operator_costs(replace(profile, operators=same_key))
 
     assert (costs.cost == costs.cost[:, :1]).all()
+
+
+def test_the_model_of_a_device_needs_no_reading_and_leaves_no_residual() -> None:
+    profile = profile_of([product(256), addition(1000), copy(500)], read_model("h200"))
+
+    costs, step, share = operator_costs(profile), clean_costs(profile, PREFILL), attribute(profile, PREFILL)
+
+    assert costs.spread is Spread.DRAWS
+    assert costs.cost.shape == (DRAWS, 3)
+    assert (costs.cost > 0).all()
+    np.testing.assert_allclose(step.cost, costs.cost.sum(axis=1))
+    assert (share.unread, share.unattributed) == ((), 0.0)
+    assert share.total == pytest.approx(step.cost.mean())
+
+
+def test_durations_of_the_machine_that_recorded_are_not_those_of_the_device() -> None:
+    profile = profile_of([product(256)], read_model("h200"))
+
+    costs = clean_costs(replace(profile, blocks=(a_block(0), a_block(1))), PREFILL)
+
+    assert len(costs.rounds) == len(costs.duration_s) == DRAWS
+    assert np.isnan(costs.duration_s).all()
+
+
+def test_phases_of_a_device_add_up_apart() -> None:
+    profile = profile_of([product(256), addition(1000)], read_model("h200"))
+    workload = replace(profile.origin.workload, phases=(PREFILL, DECODE))
+    second = replace(profile.operators[1], phase=DECODE)
+    profile = replace(
+        profile,
+        origin=replace(profile.origin, workload=workload),
+        operators=(profile.operators[0], second),
+    )
+
+    drawn_j = operator_costs(profile).cost
+
+    assert (clean_costs(profile, PREFILL).cost == drawn_j[:, 0]).all()
+    assert (clean_costs(profile, DECODE).cost == drawn_j[:, 1]).all()
 
 
 def test_each_counting_unit_reads_its_own_count() -> None:

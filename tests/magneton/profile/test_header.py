@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 from archives import header_of, members_of, refusal, with_header
+from modelled_work import copy, profile_of
 from profiles import small_profile
 
 from magneton.errors import InvalidProfile
+from magneton.meters.devices import read_model
 from magneton.profile.archive import encode_archive
 from magneton.profile.header import MAX_BYTES, SCHEMA_VERSION
 from magneton.profile.sketches import SKETCH_VERSION
@@ -149,3 +151,51 @@ def test_a_wrong_field_is_named(
 def test_a_member_that_is_not_listed_is_refused(members: dict[str, bytes], tmp_path: Path) -> None:
     sizes = header_of(members)["members"]
     assert "other members" in refusal(with_header(members, members={**sizes, "ghost": 1}), tmp_path)
+
+
+def unit_changed(**changes: Any) -> Callable[[dict[str, Any]], None]:
+    """Change a field of the first unit of the device."""
+
+    def change(header: dict[str, Any]) -> None:
+        header["origin"]["meter"]["device"]["units"][0].update(changes)
+
+    return change
+
+
+def unit_repeated(header: dict[str, Any]) -> None:
+    device = header["origin"]["meter"]["device"]
+    device["units"].append(device["units"][0])
+
+
+DEVICE = "origin.meter.device"
+WRONG_DEVICES: list[tuple[Callable[[dict[str, Any]], None], str]] = [
+    (removed(DEVICE), "lacks the field 'device'"),
+    (changed(DEVICE, []), "device is no object"),
+    (changed(f"{DEVICE}.novelty", 1), "unknown field 'novelty'"),
+    (removed(f"{DEVICE}.tdp_w"), "lacks the field 'tdp_w'"),
+    (removed(f"{DEVICE}.tdp_w.low"), "lacks the field 'low'"),
+    (changed(f"{DEVICE}.tdp_w.novelty", 1), "unknown field 'novelty'"),
+    (changed(f"{DEVICE}.tdp_w.low", -1.0), "tdp_w: need 0 < low <= value <= high"),
+    (changed(f"{DEVICE}.tdp_w.low", 1e400), "low is not finite"),
+    (changed(f"{DEVICE}.tdp_w.source", 7), "source is no string"),
+    (changed(f"{DEVICE}.tdp_w.high", 1e300), "tdp_w lies beyond"),
+    (changed(f"{DEVICE}.units", []), "needs the unit 'vector float32'"),
+    (changed(f"{DEVICE}.units", {}), "units is no list"),
+    (unit_changed(kind="quantum"), "kind is 'quantum'"),
+    (unit_changed(arithmetic="\x1b[2J"), r"arithmetic is '\x1b[2J'"),
+    (unit_changed(novelty=1), "unknown field 'novelty'"),
+    (unit_repeated, "'vector float32' is given twice"),
+    (changed("origin.meter.unit", "B"), "the model of a device gives joules"),
+    (changed("origin.meter.provenance", "measured"), "the model of a device gives joules"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), WRONG_DEVICES, ids=range(len(WRONG_DEVICES)))
+def test_a_wrong_device_is_named(
+    change: Callable[[dict[str, Any]], None], message: str, tmp_path: Path
+) -> None:
+    members = members_of(profile_of([copy(8)], read_model("h200")), tmp_path)
+    header = header_of(members)
+    change(header)
+    text = json.dumps(header).replace("Infinity", "1e400").encode()
+    assert message in refusal(encode_archive({**members, "profile.json": text}), tmp_path)

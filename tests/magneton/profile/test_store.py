@@ -121,6 +121,10 @@ def test_the_recorded_profile_of_version_4_still_loads() -> None:
     assert profile.origin.host_meter is not None
     assert (profile.origin.host_meter.name, profile.origin.host_meter.scale_high) == ("modelled", 2.0)
     assert (profile.origin.meter.window_error, profile.origin.replay_cache) == (0.001, "cold")
+    device = profile.origin.meter.device
+    assert device is not None
+    assert (device.name, device.memory_bytes_per_s.value) == ("NVIDIA H200 SXM", 4.8e12)
+    assert [unit.name() for unit in device.units][-1] == "matrix int8"
     assert [block.host_energy_j for block in profile.blocks][:2] == [0.5, None]
     assert profile.blocks[1].gap == "the energy counter was reset"
     assert profile.replays[0].busy_share == 0.25
@@ -132,6 +136,7 @@ def test_the_recorded_profile_of_version_4_still_loads() -> None:
 def test_profiles_made_before_conditions_were_kept_have_none(version: int) -> None:
     profile = load(DATA / f"version-{version}.mgn")
     assert (profile.conditions, profile.idle, profile.origin.host_meter) == ((), (), None)
+    assert profile.origin.meter.device is None
     assert {block.gap for block in profile.blocks} == {""}
 
 
