@@ -13,6 +13,7 @@ from magneton.meters.board_state import DISTURBING, count_foreign, read_state, t
 from magneton.meters.clock import Clock, Watch
 from magneton.meters.edges import LONGEST_PERIOD_S, POLL_S, CounterEdges, Edges, PowerEdges
 from magneton.meters.foreign import Kin
+from magneton.meters.losses import loss
 from magneton.meters.meter import Reading, State
 from magneton.meters.probe import BoardProbe
 from magneton.meters.sampler import PERIOD_S, PowerSampler
@@ -22,7 +23,6 @@ from magneton.meters.windows import (
     SETTLE_S,
     Estimate,
     flanked_energy,
-    standstill_s,
     steady_energy,
 )
 
@@ -212,9 +212,9 @@ class BoardWindow:
 
     def _against_edges(self, estimate: Estimate | None, began_s: float, ended_s: float) -> str:
         if self.probe.source == "counter":
-            lost_s = standstill_s(self._edges.seen, began_s, ended_s, self.probe.period_s)
-            if lost_s:
-                return f"the energy counter stood still for {lost_s:.2g} s within the window"
+            lost = loss(self._edges.seen, self._sampler.window, began_s, ended_s, self.probe.period_s)
+            if lost:
+                return lost
         if estimate is None:
             return (
                 f"the sensor of {self.board.name} changed too seldom, or by less than at rest, in this window"

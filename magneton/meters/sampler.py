@@ -45,6 +45,11 @@ class PowerSampler:
         self._window = [sample for sample in self._window if began_s <= sample.time_s <= ended_s]
         self._kept += self._window
 
+    @property
+    def window(self) -> tuple[PowerSample, ...]:
+        """The samples of the window closed last."""
+        return tuple(self._window)
+
     def mean_w(self, since_s: float) -> float | None:
         """Mean power of the window closed last, each sample for the time since the one before it."""
         since = [sample for sample in self._window if sample.time_s >= since_s]

@@ -20,9 +20,9 @@ the work to an edge at rest after it, and what was drawn at rest is taken off, a
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import product
 from math import hypot, sqrt
-from statistics import fmean, median
+from statistics import fmean
 
 from magneton.meters.edges import POLL_S, Edge
 
@@ -32,7 +32,6 @@ _LATE_EDGES = 1  # after a moment, that may tell of the time before it
 _ENDS = 24  # edges at either end of a window among which pairs are chosen
 _RIPPLE = 0.5  # how far power within a piece is taken to swing, over its mean
 _AS_GOOD = 1.25  # pairs whose error is within this of the best one's are averaged
-_LATE = 2.5  # periods without a change are no matter of jitter
 _REST = 3.0  # an edge at rest is the end of a slope, which holds for up to two periods, and of a time
 _UNIFORM = 1 / sqrt(12)  # deviation of what may be anywhere within 1
 
@@ -52,9 +51,7 @@ def steady_energy(edges: Sequence[Edge], began_s: float, ended_s: float, pieces:
     piece an edge falls. None where the edges do not span a third of the window.
     """
     duration_s = ended_s - began_s
-    inside = [edge for edge in edges if began_s < edge.seen_before_s and edge.seen_s <= ended_s]
-    settled_s = began_s + min(SETTLE_S, duration_s / 4)
-    inside = [edge for edge in inside[_LATE_EDGES:] if edge.seen_before_s >= settled_s]
+    inside = settled(edges, began_s, ended_s)
     if len(inside) < 2 or inside[-1].time_s - inside[0].time_s < duration_s / 3:
         return None
     spans = _spans(inside, duration_s / pieces)
@@ -89,7 +86,7 @@ def flanked_energy(edges: Sequence[Edge], began_s: float, ended_s: float, period
     if len(before) < IDLE_EDGES or len(after) < IDLE_EDGES:
         return None
     start, stop = before[-1], after[_LATE_EDGES]
-    idle_before_w, idle_after_w = _slope(before[-2], start), _slope(stop, after[_LATE_EDGES + 1])
+    idle_before_w, idle_after_w = slope_w(before[-2], start), slope_w(stop, after[_LATE_EDGES + 1])
     rest_j = idle_before_w * (began_s - start.time_s + delay_s)
     rest_j += idle_after_w * (stop.time_s - delay_s - ended_s)
     energy_j = stop.energy_j - start.energy_j - rest_j
@@ -100,19 +97,13 @@ def flanked_energy(edges: Sequence[Edge], began_s: float, ended_s: float, period
     return Estimate(energy_j=energy_j, error=hypot(located_j, unknown_delay_j) / energy_j)
 
 
-def standstill_s(edges: Sequence[Edge], began_s: float, ended_s: float, period_s: float) -> float:
-    """The longest time within a window in which the counter lost energy; 0.0 if it lost none.
-
-    A change that is seen late is no loss as long as all the energy is in it.
-    """
+def settled(edges: Sequence[Edge], began_s: float, ended_s: float) -> Sequence[Edge]:
+    """The edges of a window that tell of nothing but its work, and of that once it runs evenly."""
     inside = [edge for edge in edges if began_s < edge.seen_before_s and edge.seen_s <= ended_s]
-    steps = [(stop.time_s - start.time_s, _slope(start, stop)) for start, stop in pairwise(inside)]
-    if not steps:
-        return 0.0
-    usual_w = median(power_w for _, power_w in steps)
-    lost_s = [span_s for span_s, power_w in steps if span_s > _LATE * period_s and power_w < usual_w / 2]
-    return max(lost_s, default=0.0)
+    settled_s = began_s + min(SETTLE_S, (ended_s - began_s) / 4)
+    return [edge for edge in inside[_LATE_EDGES:] if edge.seen_before_s >= settled_s]
 
 
-def _slope(start: Edge, stop: Edge) -> float:
+def slope_w(start: Edge, stop: Edge) -> float:
+    """Mean power between two edges."""
     return (stop.energy_j - start.energy_j) / max(stop.time_s - start.time_s, 1e-9)

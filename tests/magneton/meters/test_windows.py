@@ -1,6 +1,5 @@
 """Energy from edges: exact within what polls and lags leave open, at any phase, period and rhythm of work."""
 
-from itertools import pairwise
 from math import sqrt
 from statistics import fmean
 
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 from published import POLL_S, Load, Sensor
 
 from magneton.meters.edges import Edge
-from magneton.meters.windows import SETTLE_S, flanked_energy, standstill_s, steady_energy
+from magneton.meters.windows import SETTLE_S, flanked_energy, steady_energy
 
 GOLDEN = (sqrt(5) - 1) / 2
 
@@ -177,27 +176,3 @@ def test_an_edge_that_was_seen_late_is_known_less_well() -> None:
         return estimate.error
 
     assert estimated(0.05) > 10 * estimated(0.001)
-
-
-def stepping(*steps: tuple[float, float]) -> list[Edge]:
-    """Edges after so many seconds with so many joules more."""
-    edges = [Edge(seen_before_s=0.999, seen_s=1.0, energy_j=0.0)]
-    for wait_s, step_j in steps:
-        at_s = edges[-1].seen_s + wait_s
-        edges.append(Edge(seen_before_s=at_s - 1e-3, seen_s=at_s, energy_j=edges[-1].energy_j + step_j))
-    assert all(after.seen_s > before.seen_s for before, after in pairwise(edges))
-    return edges
-
-
-def test_a_counter_that_stands_still_and_loses_energy_is_noticed() -> None:
-    usual = [(0.1, 30.0)] * 8
-
-    assert standstill_s(stepping(*usual, (0.5, 30.0), *usual), 0.0, 9.0, 0.1) == pytest.approx(0.5)
-
-
-def test_a_change_that_was_seen_late_is_no_loss() -> None:
-    usual = [(0.1, 30.0)] * 8
-
-    assert standstill_s(stepping(*usual, (0.5, 150.0), *usual), 0.0, 9.0, 0.1) == 0.0
-    assert standstill_s(stepping(*usual, (0.2, 12.0), *usual), 0.0, 9.0, 0.1) == 0.0
-    assert standstill_s([], 0.0, 9.0, 0.1) == 0.0
