@@ -10,17 +10,18 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from magneton.compare.model import Comparison
+if TYPE_CHECKING:  # it loads all of matching, which other reports do without
+    from magneton.compare.model import Comparison
 
 COMPARISON_SCHEMA = "magneton-comparison"
 COMPARISON_VERSION = 1
 
 
-def comparison_json(comparison: Comparison) -> str:
+def comparison_json(comparison: "Comparison") -> str:
     """The whole comparison. Escapes everything that is not ASCII, so it is safe to print."""
     return document(COMPARISON_SCHEMA, COMPARISON_VERSION, comparison)
 

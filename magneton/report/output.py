@@ -4,10 +4,8 @@ import sys
 from typing import Literal
 
 from magneton.compare.model import Comparison
-from magneton.doctor import Diagnosis
 from magneton.envs.listed import ListedSystems, RemovedEnvironments, ShownSystem
 from magneton.report.console import console_for
-from magneton.report.doctor import doctor_json, print_doctor
 from magneton.report.explained import Explained
 from magneton.report.explained_text import explanation_json, print_explained
 from magneton.report.json import comparison_json
@@ -33,7 +31,6 @@ Result = (
     | ListedSystems
     | ShownSystem
     | RemovedEnvironments
-    | Diagnosis
 )
 
 
@@ -58,8 +55,6 @@ def print_result(result: Result, format: Literal["text", "json"], *, top: int = 
             print_system(result, console)
         case RemovedEnvironments():
             print_removed(result, console)
-        case Diagnosis():
-            print_doctor(result, console)
 
 
 def as_json(result: Result) -> str:
@@ -78,5 +73,3 @@ def as_json(result: Result) -> str:
             return system_json(result)
         case RemovedEnvironments():
             return removed_json(result)
-        case Diagnosis():
-            return doctor_json(result)
