@@ -24,8 +24,6 @@ from simulated_board import (
     H100,
     V100,
     Board,
-    CallFails,
-    Code,
     Host,
     Simulation,
     Work,
@@ -181,9 +179,10 @@ def test_a_board_that_is_lost_leaves_gaps(host: Host, tmp_path: Path) -> None:
 
 def lost_while_opening(root: str) -> dict[str, Any]:
     simulation = Simulation([Board(shape=H100)])
-    simulation.fault(
-        CallFails(target="nvmlDeviceGetTotalEnergyConsumption", code=Code.GPU_IS_LOST, after_calls=1)
-    )
+    with zeus_meter(Path(root), "cuda:0"):
+        calls = simulation.calls(0)
+    simulation = Simulation([Board(shape=H100)])
+    simulation.fault(gpu_lost(0, after_calls=calls - 1))  # the end of the first window, when helpers run
     return refusal(Path(root), "cuda:0") | {"family": len(tuple(descendants(os.getpid())))}
 
 
