@@ -173,15 +173,14 @@ class Simulation:
         """Until the target, which looks may move on their way."""
         library = self._library
         while True:
-            now_s, until_s = library.sim_now_s(), target_s()
+            until_s = target_s()
             due = min(self._due(), key=_VirtualWatch.when_s, default=None)
             if due is None or due.due_s > until_s:
                 library.sim_pass_until(until_s)
                 if not self._real_time or library.sim_now_s() >= until_s:
                     return
                 continue
-            if due.due_s > now_s:
-                library.sim_pass_until(due.due_s)
+            library.sim_pass_until(due.due_s)
             due.call()
 
     def _due(self) -> "list[_VirtualWatch]":

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
@@ -19,22 +20,24 @@ _FLAGS = ("-std=gnu11", "-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror"
 
 def compiler() -> str | None:
     """None: tests that need the library skip."""
-    return which("gcc")
+    return which("gcc") if sys.platform == "linux" else None
 
 
 def build_library() -> Path:
     """The library, in a folder that the loader can be pointed at; built once per state of its sources."""
     found = compiler()
     if found is None:
-        raise FileNotFoundError("gcc, which builds the simulated NVML")
+        raise FileNotFoundError("gcc on Linux, which builds the simulated NVML")
     sources = sorted(_SOURCES.glob("*.[ch]"))
     state = sha256(" ".join(_FLAGS).encode())
     for source in sources:
         state.update(source.name.encode() + b"\0" + source.read_bytes())
     folder = Path(gettempdir()) / f"simulated-nvml-{os.getuid()}-{state.hexdigest()[:16]}"
     library = folder / SONAME
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_uid != os.getuid():
+        raise PermissionError(f"{folder} belongs to somebody else, and what is in it would be loaded")
     if not library.exists():
-        folder.mkdir(mode=0o700, exist_ok=True)
         with TemporaryDirectory(dir=folder) as aside:
             built = Path(aside) / SONAME
             inputs = [str(source) for source in sources if source.suffix == ".c"]

@@ -252,6 +252,25 @@ def test_boards_work_at_the_same_time_and_each_does_one_thing_after_another(host
     assert other_j == pytest.approx(0.1 * 400 + 0.4 * 50)
 
 
+def many_launches(count: int, busy_s: float) -> float:
+    simulation, _ = opened(Board(shape=STILL))
+    for _ in range(count):
+        simulation.launch(0, Work(busy_w=300.0, busy_s=busy_s))
+        simulation.sleep(busy_s + 1e-5)
+    return simulation.true_energy_j(0)
+
+
+def test_more_launches_than_are_remembered_are_all_counted(host: Host) -> None:
+    energy_j = host.call(many_launches, count=40_000, busy_s=4e-5)
+
+    assert energy_j == pytest.approx(40_000 * (300 * 4e-5 + 80 * 1e-5))
+
+
+def test_more_launches_than_sensors_look_back_over_end_the_process() -> None:
+    with pytest.raises(ScenarioFailed, match="more than 65536 stretches"):
+        in_simulation(many_launches, count=60_000, busy_s=5e-6)
+
+
 def noisy(seed: int) -> list[float]:
     simulation, (handle,) = opened(Board(shape=STILL, noise_w=2.0, jitter_s=0.02), seed=seed)
     powers_w: list[float] = []

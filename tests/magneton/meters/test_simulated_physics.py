@@ -18,6 +18,7 @@ from simulated_board import (
     Board,
     Host,
     Simulation,
+    Throttled,
     Work,
     build_library,
     compiler,
@@ -245,3 +246,44 @@ def test_what_is_drawn_and_published_is_what_the_equations_give(
         )
         if board.shape.averages:
             assert average_mw == pytest.approx(1e3 * published_w(board, truth, last_s, 1.0), abs=20)
+
+
+def cut(programme: list[list[float]], cuts_s: list[float]) -> list[float]:
+    """Runs segments while faults that change nothing come and go."""
+    simulation = Simulation([Board(shape=A100)], call_s=0)
+    for at_s in cuts_s:
+        simulation.fault(
+            Throttled(board=0, at_s=at_s, until_s=at_s + 3e-5, clock_factor=1.0, power_factor=1.0)
+        )
+    for pause_s, busy_w, busy_s, gap_w, gap_s, times in programme:
+        simulation.sleep(pause_s)
+        simulation.run(0, Work(busy_w=busy_w, busy_s=busy_s, gap_w=gap_w, gap_s=gap_s), int(times))
+    truth = [simulation.now_s(), simulation.true_energy_j(0), simulation.true_power_w(0)]
+    return [*truth, simulation.true_temperature_c(0)]
+
+
+@settings(max_examples=40)
+@given(
+    programme=st.lists(segments, min_size=1, max_size=4),
+    cuts_s=st.lists(st.floats(0.0, 2.0), max_size=20),
+)
+def test_cutting_work_into_pieces_changes_nothing(
+    host: Host, programme: list[list[float]], cuts_s: list[float]
+) -> None:
+    whole = host.call(cut, programme=programme, cuts_s=[])
+
+    assert host.call(cut, programme=programme, cuts_s=cuts_s) == pytest.approx(whole, rel=1e-6, abs=1e-6)
+
+
+def instant_rise() -> list[float]:
+    shape = replace(A100, rise_s=0.0, leakage_w_per_c=0.0, thermal_s=10.0, thermal_c_per_w=0.1)
+    simulation = Simulation([Board(shape=shape)], call_s=0)
+    simulation.run(0, Work(busy_w=380.0, busy_s=1e-4, gap_w=80.0, gap_s=1e-4), times=50_000)
+    return [simulation.true_energy_j(0), simulation.true_temperature_c(0)]
+
+
+def test_without_a_rise_time_power_is_the_programme(host: Host) -> None:
+    energy_j, temperature_c = host.call(instant_rise)
+
+    assert energy_j == pytest.approx(2300.0)
+    assert temperature_c == pytest.approx(35 + 0.1 * 150 * (1 - math.exp(-1)), abs=1e-3)
