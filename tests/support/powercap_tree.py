@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from magneton.meters.clock import Watch
+from magneton.meters.clock import Clock, Watch
 from magneton.meters.powercap import read_beginning
 
 RANGE_UJ = 262_143_328_850  # of a package of a server
@@ -91,7 +91,7 @@ class FakeZone:
 class PowercapTree:
     """``root`` is what the kernel would show at /sys/class/powercap."""
 
-    def __init__(self, root: Path, clock: TurnedClock) -> None:
+    def __init__(self, root: Path, clock: Clock) -> None:
         self.root = root
         self.clock = clock
         self.zones: dict[str, FakeZone] = {}
@@ -145,7 +145,7 @@ class PowercapTree:
         self.zones[zone].problem = None
 
 
-def two_packages(root: Path, clock: TurnedClock) -> PowercapTree:
+def two_packages(root: Path, clock: Clock) -> PowercapTree:
     """A server with two processors, as an Intel machine shows it: with parts, platform and mirror."""
     tree = PowercapTree(root, clock)
     for package in range(2):

@@ -6,13 +6,16 @@ from pathlib import Path
 
 import pytest
 from powercap_tree import PowercapTree, TurnedClock
+from simulated_board import H100, Board, Simulation, Work, compiler, in_simulation
 
 from magneton.errors import MagnetonError
+from magneton.meters.board import load_nvml
 from magneton.meters.counted import CountedMeter
 from magneton.meters.devices import read_device
 from magneton.meters.host import BesideHost, beside_host, host_info, open_host_meter
 from magneton.meters.meter import Meter, Reading
 from magneton.meters.modelled import ModelledMeter
+from magneton.meters.nvml import open_nvml
 from magneton.meters.powercap import summed_zones
 from magneton.meters.rapl import RaplMeter
 from magneton.meters.sensors import SensorAbsent, SensorUnusable
@@ -224,3 +227,29 @@ def test_a_meter_that_reads_the_host_gets_no_other(machine: Machine, sensors: Ze
 def test_what_measures_nothing_gets_no_host(machine: Machine) -> None:
     for meter in (CountedMeter(), machine.model()):
         assert beside_host(meter, "cuda:0", lambda _: machine.rapl()) is meter
+
+
+def board_beside_processor(root: str, spins: bool) -> dict[str, float | None]:
+    simulation = Simulation([Board(shape=H100)])
+    tree = PowercapTree(Path(root), simulation)
+    package = tree.add("intel-rapl:0", "package-0", power_w=REST_W)
+    processor = RaplMeter(summed_zones(tree.root, tree.read), clock=simulation)
+    board = open_nvml(load_nvml(), "cuda:0", simulation, environment={}, probes=None)
+    meter = BesideHost(board, processor)
+    meter.begin(600)
+    package.draw(simulation.now_s(), SPINNING_W if spins else REST_W)
+    simulation.run(0, Work(busy_w=400.0, busy_s=5e-3), times=600)
+    package.draw(simulation.now_s(), REST_W)
+    read = meter.end()
+    meter.close()
+    return {"board_j": read.energy_j, "host_j": read.host_energy_j, "duration_s": read.duration_s}
+
+
+@pytest.mark.skipif(compiler() is None, reason="the simulated NVML needs gcc")
+def test_beside_a_simulated_board_spinning_shows_on_the_host_alone(tmp_path: Path) -> None:
+    spun = in_simulation(board_beside_processor, root=str(tmp_path / "spun"), spins=True)
+    slept = in_simulation(board_beside_processor, root=str(tmp_path / "slept"), spins=False)
+
+    assert spun["board_j"] == pytest.approx(slept["board_j"], rel=5e-3) == pytest.approx(1200.0, rel=0.03)
+    assert spun["host_j"] == pytest.approx(SPINNING_W * spun["duration_s"], rel=0.01)
+    assert slept["host_j"] == pytest.approx(REST_W * slept["duration_s"], rel=0.01)

@@ -47,7 +47,9 @@ def test_a_window_is_the_sum_of_packages_and_memory(tmp_path: Path) -> None:
 
 
 def test_windows_follow_each_other_and_what_lies_between_is_in_none(tmp_path: Path) -> None:
-    tree = one_package(tmp_path)
+    clock = TurnedClock()
+    tree = PowercapTree(tmp_path, clock)
+    tree.add(ONE, "package-0", power_w=100.0)
     meter = opened(tree)
 
     window(tree, meter)
@@ -57,7 +59,7 @@ def test_windows_follow_each_other_and_what_lies_between_is_in_none(tmp_path: Pa
     meter.close()
 
     assert second.energy_j == pytest.approx(50.0, rel=5e-3)
-    assert tree.clock.watches == []
+    assert clock.watches == []
 
 
 def test_a_wrap_is_added_up(tmp_path: Path) -> None:
@@ -127,11 +129,13 @@ def test_a_reset_is_no_wrap(tmp_path: Path, looks_between: bool) -> None:
 
 
 def test_a_stopped_process_cannot_know_how_often_the_counter_wrapped(tmp_path: Path) -> None:
-    tree = one_package(tmp_path, power_w=300.0)
+    clock = TurnedClock()
+    tree = PowercapTree(tmp_path, clock)
+    tree.add(ONE, "package-0", power_w=300.0)
     meter = opened(tree)
 
     meter.begin()
-    tree.clock.skip(1000.0)
+    clock.skip(1000.0)
     reading = meter.end()
 
     assert reading.energy_j is None
