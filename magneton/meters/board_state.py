@@ -21,6 +21,8 @@ _REASONS = {
 }
 # At the power limit a board still does what it is meant to do; these say that something is wrong with it.
 DISTURBING = frozenset({"hw-slowdown", "sw-thermal", "hw-thermal", "hw-power-brake"})
+# NVML reports this one for a moment too when a clock changes, which is how each window begins and ends.
+FLEETING = "hw-slowdown"
 
 _TEMPERATURE_GPU = 0
 _CLOCK_SM = 1

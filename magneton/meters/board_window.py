@@ -5,11 +5,12 @@ clocks are held down and, once a second, who else is there. Everything that spea
 one sentence, its gap.
 """
 
+from collections import Counter
 from collections.abc import Callable
 
 from magneton.meters.agreement import Agreement
 from magneton.meters.board import Board, BoardLost
-from magneton.meters.board_state import DISTURBING, count_foreign, read_state, throttle_reasons
+from magneton.meters.board_state import DISTURBING, FLEETING, count_foreign, read_state, throttle_reasons
 from magneton.meters.clock import Clock, Watch
 from magneton.meters.edges import LONGEST_PERIOD_S, POLL_S, CounterEdges, Edges, PowerEdges
 from magneton.meters.foreign import Kin
@@ -102,7 +103,7 @@ class BoardWindow:
         self._edges = self._new_edges()
         self._before: State | None = None
         self._fault = ""
-        self._reasons: set[str] = set()
+        self._reasons = Counter[str]()
         self._foreign = 0
         self._edge_due_s = self._aside_due_s = self._who_due_s = self._clock.now_s()
         self._alone: tuple[float, float] | None = None
@@ -180,7 +181,7 @@ class BoardWindow:
         self, estimate: Estimate | None, began_s: float, ended_s: float, alone: tuple[float, float] | None
     ) -> float | None:
         """Energy by the other sensor over the estimate."""
-        if estimate is None:
+        if estimate is None or ended_s <= began_s:
             return None
         mean_w = estimate.energy_j / (ended_s - began_s)
         if self.probe.source == "counter":
@@ -196,7 +197,9 @@ class BoardWindow:
         if self._fault or self._edges.fault:
             return self._fault or self._edges.fault
         states = [state for state in (self._before, after) if state is not None]
-        reasons = self._reasons.union(*(state.throttle for state in states))
+        for state in states:
+            self._reasons.update(state.throttle)
+        reasons = {reason for reason, looks in self._reasons.items() if looks > 1 or reason != FLEETING}
         if disturbing := sorted(reasons & DISTURBING):
             return f"the clocks of {self.board.name} were held down: {', '.join(disturbing)}"
         foreign = max(self._foreign, *(state.foreign or 0 for state in states))

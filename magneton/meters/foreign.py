@@ -11,6 +11,7 @@ from pathlib import Path
 
 PROC = Path("/proc")
 _DEEPEST = 64  # ancestors looked at
+_SERVICE = "nvidia-"  # the driver's own services (nvidia-cuda-mps-server) hold a context and compute nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +30,15 @@ class Kin:
             status = _status(self.proc, pid)
             if status is None:
                 return False
-            parent, group = status
-            if group == self.group:
+            if status.group == self.group:
                 return True
-            pid = parent
+            pid = status.parent
         return False
+
+    def counts(self, pid: int) -> bool:
+        """Whether a process may be one that computes."""
+        status = _status(self.proc, pid)
+        return status is None or not status.name.startswith(_SERVICE)
 
 
 def own_kin() -> Kin:
@@ -48,14 +53,23 @@ def foreign_processes(pids: Collection[int], kin: Kin) -> int | None:
 
     None where none is ours, although we are at work: numbers are then of another namespace, or hidden.
     """
-    ours = sum(kin.has(pid) for pid in pids)
-    return len(pids) - ours if ours else None
+    computing = [pid for pid in pids if kin.counts(pid)]
+    ours = sum(kin.has(pid) for pid in computing)
+    return len(computing) - ours if ours else None
 
 
-def _status(proc: Path, pid: int) -> tuple[int, int] | None:
-    """Parent and process group; the name before them may hold anything, so they are read behind it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Status:
+    name: str
+    parent: int
+    group: int
+
+
+def _status(proc: Path, pid: int) -> _Status | None:
+    """The name may hold anything, so what follows it is read behind the last parenthesis."""
     try:
-        fields = (proc / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
-        return int(fields[1]), int(fields[2])
+        before, _, behind = (proc / str(pid) / "stat").read_text(errors="replace").rpartition(")")
+        fields = behind.split()
+        return _Status(name=before.partition("(")[2], parent=int(fields[1]), group=int(fields[2]))
     except (OSError, ValueError, IndexError):
         return None

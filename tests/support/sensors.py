@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Protocol
 
 
 class FakeClock:
@@ -98,7 +98,7 @@ class FakeBoard:
     read_s: float = float("-inf")
     held_mj: int = 0
 
-    def draw(self, clock: FakeClock, power_w: float) -> None:
+    def draw(self, clock: "Telling", power_w: float) -> None:
         self.spans.append((clock.now_s(), power_w))
         self.power_w = power_w
 
@@ -135,11 +135,17 @@ CODES = {
 _POWER_INSTANT = 186
 
 
+class Telling(Protocol):
+    """What tells a driver the time: a clock that a test turns, or the machine's."""
+
+    def now_s(self) -> float: ...
+
+
 @dataclass(slots=True)
 class FakeNvml:
     """A driver with boards. ``users`` counts init and shutdown; ``init_error`` is what init answers."""
 
-    clock: FakeClock
+    clock: Telling
     boards: Sequence[FakeBoard]
     init_error: int | None = None
     driver: str = "600.1"

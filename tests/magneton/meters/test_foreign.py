@@ -42,6 +42,14 @@ def test_pids_of_another_namespace_tell_nothing(kin: Kin) -> None:
     assert foreign_processes([], kin) is None
 
 
+def test_the_drivers_services_are_nobodys_work(kin: Kin) -> None:
+    (kin.proc / "777").mkdir()
+    (kin.proc / "777" / "stat").write_text("777 (nvidia-cuda-mps) S 1 777 777 0 -1\n")
+
+    assert foreign_processes([WORKER, 777], kin) == 0
+    assert foreign_processes([WORKER, 777, STRANGER], kin) == 1
+
+
 def test_a_file_that_makes_no_sense_is_nobody_of_ours(kin: Kin) -> None:
     (kin.proc / str(STRANGER) / "stat").write_text("gone")
 

@@ -1,7 +1,7 @@
 """Windows over boards: exact at any phase of the counter, and a gap with its reason where they are not."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -229,6 +229,76 @@ def test_clocks_held_down_within_a_window_reject_it(reasons: int, gap: str) -> N
 
     assert reading.gap == gap
     assert (reading.energy_j is None) == bool(gap)
+
+
+def test_a_slowdown_that_comes_with_a_change_of_clocks_is_none() -> None:
+    bench = Bench()
+    bench.meter.begin(MANY)
+    bench.clock.sleep(2.0)
+    bench.board.reasons = 0x8
+    reading = bench.meter.end()
+
+    assert reading.gap == ""
+    assert reading.after is not None and reading.after.throttle == ("hw-slowdown",)
+
+
+def wait(bench: Bench) -> None:
+    bench.clock.sleep(0.1)
+
+
+def lose(bench: Bench) -> None:
+    bench.board.energy_error = bench.board.field_error = LOST
+
+
+def withdraw(bench: Bench) -> None:
+    bench.board.energy_error = CODES["NVML_ERROR_NO_PERMISSION"]
+
+
+def reset(bench: Bench) -> None:
+    bench.board.offset_j = -bench.board.spent_j(bench.clock.now_s())
+
+
+def roll_back(bench: Bench) -> None:
+    bench.board.offset_j -= 700.0
+
+
+def freeze(bench: Bench) -> None:
+    bench.board.frozen_from_s = bench.clock.now_s()
+
+
+def throttle(bench: Bench) -> None:
+    bench.board.reasons = 0x40
+
+
+def share(bench: Bench) -> None:
+    bench.board.pids = (os.getpid(), 1)
+
+
+def rest(bench: Bench) -> None:
+    bench.draw(0.0)
+
+
+@given(
+    st.sampled_from([wait, lose, withdraw, reset, roll_back, freeze, throttle, share, rest]),
+    st.floats(0, 3),
+    st.floats(0, 3),
+    st.sampled_from([1, 3, 8, 1000]),
+)
+@settings(deadline=None, max_examples=60)
+def test_a_window_has_energy_or_a_reason_and_never_nothing(
+    event: Callable[[Bench], None], before_s: float, after_s: float, pieces: int
+) -> None:
+    bench = Bench()
+    bench.meter.begin(pieces)
+    bench.draw(300.0)
+    bench.clock.sleep(before_s)
+    event(bench)
+    bench.clock.sleep(after_s)
+    reading = bench.meter.end()
+
+    assert (reading.energy_j is None) == bool(reading.gap)
+    assert reading.energy_j is None or reading.energy_j > 0
+    assert not bench.clock.watched
 
 
 def test_what_the_board_was_like_is_told() -> None:

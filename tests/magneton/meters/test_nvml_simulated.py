@@ -117,6 +117,24 @@ def of_faults(name: str, few: bool) -> list[dict[str, Any]]:
     return found
 
 
+def of_stale_counters(hold_s: float, loses: bool, few: bool) -> dict[str, Any]:
+    board = Board(shape=SHAPES["A100"], noise_w=1.0, hold_s=hold_s, hold_loses=loses)
+    simulation = Simulation([board])
+    meter = open_nvml(pynvml, "cuda:0", simulation, environment={}, probes=None)
+    (probe,) = meter.probes
+    pieces = PIECES["few" if few else "many"]
+    windows = [measured(simulation, meter, busy_w=300.0, pieces=pieces) for _ in range(4)]
+    return {"windows": windows, "source": probe.source, "stale": probe.stale}
+
+
+def of_a_freeze_that_catches_up(at_s: float) -> dict[str, Any]:
+    fault = CounterFrozen(at_s=at_s, until_s=at_s + 0.45)
+    simulation = Simulation([Board(shape=SHAPES["A100"], noise_w=1.0)], faults=[fault])
+    meter = open_nvml(pynvml, "cuda:0", simulation, environment={}, probes=None)
+    simulation.sleep(20.0 - simulation.now_s())
+    return measured(simulation, meter, busy_w=300.0, pieces=2000)
+
+
 def of_drift() -> list[dict[str, Any]]:
     faults = [AmbientShift(at_s=10.0, amount=22.0)]
     simulation = Simulation([Board(shape=SHAPES["H100"], noise_w=1.0)], faults=faults)
@@ -174,6 +192,29 @@ def test_what_goes_wrong_rejects_its_window_and_says_so(host: Host, name: str, f
         assert REASONS[name] in after["gap"]
     else:
         assert abs(after["error"]) < 0.004
+
+
+@pytest.mark.parametrize("few", [False, True])
+@pytest.mark.parametrize(
+    ("hold_s", "loses", "source"),
+    [(0.003, False, "counter"), (0.003, True, "counter"), (0.05, False, "power"), (0.3, True, "power")],
+)
+def test_counters_that_must_not_be_read_often_are_not(
+    host: Host, hold_s: float, loses: bool, source: str, few: bool
+) -> None:
+    found = host.call(of_stale_counters, hold_s=hold_s, loses=loses, few=few)
+
+    assert (found["source"], found["stale"]) == (source, True)
+    errors = [window["error"] for window in found["windows"]]
+    assert sum(errors) / 4 == pytest.approx(0.0, abs=0.015)
+    assert max(map(abs, errors)) < 0.04
+
+
+@pytest.mark.parametrize("at_s", [19.9, 20.3, 21.0, 22.1, 22.4])
+def test_a_counter_that_catches_up_has_lost_nothing(host: Host, at_s: float) -> None:
+    found = host.call(of_a_freeze_that_catches_up, at_s=at_s)
+
+    assert (found["gap"], abs(found["error"]) < 0.004) == ("", True)
 
 
 def test_windows_follow_what_drifts(host: Host) -> None:
