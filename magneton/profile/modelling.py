@@ -25,6 +25,7 @@ reaches the roofline; a contraction too small to fill the device does not, and c
 import math
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from statistics import NormalDist
 from zlib import crc32
@@ -59,22 +60,47 @@ _DOUBLE = ("float64", "complex128")
 _NORMAL = NormalDist()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Work:
+    """What the energy of an operator depends on; operators of a model are few kinds of it, many times."""
+
+    flops: int
+    bytes_moved: int
+    unit: int
+    kernel: int
+
+
 def modelled_j(profile: Profile, device: DeviceModel) -> NDArray[np.float64]:
     """[DRAWS, N] energy of one execution of every operator on ``device``; 0 for what launches nothing."""
-    operators = profile.operators
-    flops = np.array([operator.flops for operator in operators], dtype=np.float64)
-    moved = np.array([operator.bytes_moved for operator in operators], dtype=np.float64)
-    unit = np.array([unit_of(each, profile, device.units) for each in operators], dtype=np.intp)
-    launched = np.array([_launches(operator) for operator in operators], dtype=np.bool_)
-    kernel = np.array([crc32(operator.name.encode()) % _KERNELS for operator in operators], dtype=np.intp)
+    work = [_work_of(operator, profile, device) for operator in profile.operators]
+    distinct = tuple(dict.fromkeys(work))
+    place = {one: index for index, one in enumerate(distinct)}
+    return _energies_j(distinct, device)[:, [place[one] for one in work]]
+
+
+def _work_of(operator: Operator, profile: Profile, device: DeviceModel) -> _Work:
+    """Views and allocations start no kernel, like operators on nothing."""
+    launches = operator.effect not in ("view", "alloc")
+    return _Work(
+        flops=operator.flops if launches else 0,
+        bytes_moved=operator.bytes_moved if launches else 0,
+        unit=unit_of(operator, profile, device.units) if launches else 0,
+        kernel=crc32(operator.name.encode()) % _KERNELS if launches else 0,
+    )
+
+
+def _energies_j(work: Sequence[_Work], device: DeviceModel) -> NDArray[np.float64]:
+    """[DRAWS, len(work)]"""
+    flops = np.array([one.flops for one in work], dtype=np.float64)
+    moved = np.array([one.bytes_moved for one in work], dtype=np.float64)
+    unit, kernel = (np.array([getattr(one, n) for one in work], dtype=np.intp) for n in ("unit", "kernel"))
     drawn = {name: _drawn(name, coefficient) for name, coefficient in device.coefficients()}
-    misses = _likelihood(_scores(_CACHE_MISSES))
+    misses, factors = _likelihood(_scores(_CACHE_MISSES)), _kernel_factors(kernel)
     rates, prices = (
         np.array([drawn[f"{unit.name()} {figure}"] for unit in device.units])
         for figure in ("flop_per_s", "j_per_flop")
     )
-    factors = _kernel_factors(np.unique(kernel))
-    energy_j = np.empty((DRAWS, len(operators)))
+    energy_j = np.empty((DRAWS, len(work)))
     for d in range(DRAWS):
         one = {name: figures[d] for name, figures in drawn.items()}
         time_s = np.maximum(flops / rates[unit, d], moved / one["memory_bytes_per_s"])
@@ -82,9 +108,8 @@ def modelled_j(profile: Profile, device: DeviceModel) -> NDArray[np.float64]:
         near, far = one["cache_j_per_byte"], one["memory_j_per_byte"]
         per_byte = np.where(moved <= one["cache_bytes"], near + misses[d] * (far - near), far)
         spent_j = one["constant_power_w"] * time_s + prices[unit, d] * flops + per_byte * moved
-        spent_j *= factors[kernel, d]
-        energy_j[d] = np.where(launched, np.minimum(spent_j, one["tdp_w"] * time_s), 0.0)
-    return energy_j
+        energy_j[d] = np.minimum(factors[kernel, d] * spent_j, one["tdp_w"] * time_s)
+    return np.where(flops + moved > 0, energy_j, 0.0)
 
 
 def unit_of(operator: Operator, profile: Profile, units: Sequence[ArithmeticUnit]) -> int:
@@ -126,12 +151,6 @@ def _allows_tf32(operator: Operator, profile: Profile) -> bool:
     return flags.get(f"torch.backends.{kind}.allow_tf32") in ("True", "fp32_precision=tf32")
 
 
-def _launches(operator: Operator) -> bool:
-    """Views and allocations, and operators on nothing, start no kernel."""
-    works = operator.flops > 0 or operator.bytes_moved > 0
-    return works and operator.effect not in ("view", "alloc")
-
-
 def _drawn(name: str, coefficient: Coefficient) -> NDArray[np.float64]:
     """[DRAWS] possible values of a coefficient."""
     scores = _scores(name)
@@ -150,10 +169,10 @@ def _drawn(name: str, coefficient: Coefficient) -> NDArray[np.float64]:
     return coefficient.value * np.exp(place * reach)
 
 
-def _kernel_factors(used: NDArray[np.intp]) -> NDArray[np.float64]:
+def _kernel_factors(kinds: NDArray[np.intp]) -> NDArray[np.float64]:
     """[kinds, DRAWS] by how much the model misses operators of a kind; 1 on average."""
     factors = np.ones((_KERNELS, DRAWS))
-    for kind in used.tolist():
+    for kind in np.unique(kinds).tolist():
         missed = np.exp(KERNEL_ERROR * _scores(f"kernels of kind {kind}"))
         factors[kind] = missed / missed.mean()
     return factors

@@ -1,8 +1,10 @@
 """Joules of a device from counts: plausible figures, the right unit, and errors that cancel."""
 
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
+import modelled_devices
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -133,6 +135,12 @@ def test_k_times_the_work_is_k_times_the_energy(k: int) -> None:
         more = replace(call, changes={"flops": k * call.flops, "bytes_moved": k * call.size_bytes()})
 
         np.testing.assert_allclose(energy_j(more), k * energy_j(call), rtol=1e-9)
+
+
+def test_the_table_in_the_documentation_is_what_the_models_say() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "measuring.md").read_text(encoding="utf-8")
+
+    assert "\n".join(modelled_devices.rows()) in text
 
 
 # --- which unit ---------------------------------------------------------------------------------------------
