@@ -6,9 +6,9 @@
  *   state.c      the one state of the simulation, its clock and its lock; shared by processes if asked
  *   settings.c   text records into boards and faults
  *   control.c    sim_*: how a test drives all of it
- *   nvml.c       nvml*: how everybody else sees it
+ *   nvml_*.c     nvml*: how everybody else sees it
  *
- * SI units throughout; milliwatts and millijoules exist in nvml.c only. Times are seconds since the start.
+ * SI units throughout; milliwatts and millijoules exist in nvml_figures.c only. Times are seconds since the start.
  */
 #ifndef SIMULATION_H
 #define SIMULATION_H

@@ -20,6 +20,7 @@ from simulated_board import (
     environment,
     in_simulation,
 )
+from simulated_reads import counter_j
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="the simulated NVML needs gcc")
 
@@ -40,13 +41,9 @@ def seen() -> list[float]:
     simulation = Simulation.joined()
     pynvml.nvmlInit()
     handle = pynvml.nvmlDeviceGetHandleByIndex(0)
-    figures = [
-        simulation.now_s(),
-        pynvml.nvmlDeviceGetTotalEnergyConsumption(handle) * 1e-3,
-        simulation.true_energy_j(0),
-    ]
+    now_s, energy_j = simulation.now_s(), counter_j(handle)
     pynvml.nvmlShutdown()
-    return figures
+    return [now_s, energy_j, simulation.true_energy_j(0, at_s=now_s)]
 
 
 def test_processes_that_name_one_state_share_its_boards(tmp_path: Path) -> None:
@@ -54,13 +51,13 @@ def test_processes_that_name_one_state_share_its_boards(tmp_path: Path) -> None:
     variables = environment(build_library(), [board], real_time=True, state_file=tmp_path / "boards")
     with Host(variables) as worker, Host(variables) as watcher:
         before_s, before_j, true_before_j = watcher.call(seen)
-        assert worker.call(worked, times=300) == pytest.approx(0.3, abs=0.2)
+        assert worker.call(worked, times=300) >= 0.3
         time.sleep(0.15)  # a period and a lag
         after_s, after_j, true_after_j = watcher.call(seen)
 
     spent_j = true_after_j - true_before_j
     assert spent_j == pytest.approx(0.3 * 380 + (after_s - before_s - 0.3) * 82, rel=0.03)
-    assert after_j - before_j == pytest.approx(spent_j, abs=0.11 * 390)
+    assert 0.5 * spent_j < after_j - before_j < 2 * spent_j
 
 
 def abandoned() -> None:
@@ -116,24 +113,20 @@ def zeus_in_real_time() -> list[float]:
 
     simulation = Simulation.joined()
     monitor = ZeusMonitor(cpu_indices=[])
-    simulation.launch(0, MATMUL, 400)
+    simulation.launch(0, MATMUL, 100_000)
     time.sleep(0.12)
-    true_j = simulation.true_energy_j(0)
+    true_j = [simulation.true_energy_j(board) for board in range(2)]
     monitor.begin_window("window", sync_execution=False)
-    simulation.synchronize(0)
+    time.sleep(0.5)
     measured = monitor.end_window("window", sync_execution=False)
-    return [
-        len(monitor.gpu_indices),
-        measured.total_energy,
-        simulation.true_energy_j(0) - true_j,
-        measured.time,
-    ]
+    spent_j = sum(simulation.true_energy_j(board) - true_j[board] for board in range(2))
+    return [len(monitor.gpu_indices), measured.total_energy, spent_j]
 
 
 def test_zeus_measures_a_simulated_board_in_real_time() -> None:
     boards = [Board(shape=H100), Board(shape=RTX_4090, phase_s=0.03)]
 
-    count, seen_j, first_true_j, duration_s = in_simulation(zeus_in_real_time, boards=boards, real_time=True)
+    count, seen_j, spent_j = in_simulation(zeus_in_real_time, boards=boards, real_time=True)
 
-    assert count == 2 and 0.1 < duration_s < 1.0
-    assert 0.4 * first_true_j < seen_j < 2 * first_true_j + 55 * duration_s
+    assert count == 2 and spent_j >= 0.5 * (380 + 55)
+    assert 0.5 * spent_j < seen_j < 1.5 * spent_j
