@@ -20,6 +20,7 @@ from magneton.profile.origin import MeterInfo
 from magneton.quantity import Provenance
 from magneton.record.journal import Journal
 from magneton.record.torch.tracer import TorchTracer
+from magneton.record.windows import Windows
 from magneton.systems.plain_torch import PlainTorchSystem
 from magneton.systems.running import Setup
 from magneton.workload import DECODE, PREFILL, Workload
@@ -64,8 +65,8 @@ def main(model_folder: Path) -> None:
         for phase in (PREFILL, DECODE):
             tracer.trace(system, phase, journal)
         for round in range(ROUNDS):
-            tracer.replay(system, DECODE, round, CpuSeconds(0.0), journal, 600.0)
-            tracer.replay(system, DECODE, LOOP + round, CpuSeconds(0.02), journal, 600.0)
+            tracer.replay(system, DECODE, round, Windows(CpuSeconds(0.0)), journal, 600.0)
+            tracer.replay(system, DECODE, LOOP + round, Windows(CpuSeconds(0.02)), journal, 600.0)
         operators = rows(journal.folder, "operators")
         readings = rows(journal.folder, "replays")
     names = {row["key_id"]: str(row["name"]) for row in operators if row["phase"] == DECODE}

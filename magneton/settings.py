@@ -19,7 +19,7 @@ from magneton.models.preset import preset_names
 from magneton.names import unknown
 from magneton.profile.origin import Origin
 from magneton.record.plan import RecordPlan, Timeouts
-from magneton.record.request import RecordRequest
+from magneton.record.request import Filled, RecordRequest
 from magneton.system import CALLABLE, Kind, SystemSpec, describe
 from magneton.workload import CALL, DType, GradMode, Phase, Workload
 
@@ -46,6 +46,7 @@ class Settings:
     rounds: int | None = None
     timeout_s: float | None = None
     grad_mode: GradMode | None = None
+    cache: Filled | None = None
     python: Named = field(default_factory=Named)
 
 
@@ -67,6 +68,7 @@ def like(settings: Settings, origin: Origin) -> Settings:
         device=settings.device or ("cpu" if origin.device_kind == "cpu" else "cuda:0"),
         threads=settings.threads or origin.threads,
         grad_mode=settings.grad_mode or origin.grad_mode,
+        cache=settings.cache or (None if origin.replay_cache == "as met" else origin.replay_cache),
     )
 
 
@@ -184,6 +186,7 @@ def _requests(
             device=device,
             threads=settings.threads or 1,
             grad_mode=grad_mode,
+            cache=settings.cache,
             environment=describe(spec.name).environment,
         )
         for spec, work in zip(specs, workloads, strict=True)

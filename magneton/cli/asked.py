@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import get_args
 
-from magneton.cli.options import DTypeName
+from magneton.cli.options import CacheName, DTypeName
 from magneton.compare.model import KINDS, Comparison
 from magneton.configs import config_names
 from magneton.envs.interpreter import Named, named_interpreters
@@ -13,8 +13,10 @@ from magneton.match.model import SideName
 from magneton.names import nearest, unknown
 from magneton.profile.lookup import find_operators, operator_names
 from magneton.profile.model import OpId, Profile
+from magneton.record.request import Filled
 from magneton.workload import DType, Phase
 
+CACHES: tuple[Filled, ...] = get_args(Filled)
 DTYPES: tuple[DType, ...] = get_args(DType)
 ANY = "any"
 SIDES: tuple[SideName, ...] = get_args(SideName)
@@ -34,6 +36,11 @@ def listed(text: str | None) -> tuple[str, ...] | None:
 def dtype_named(choice: DTypeName | None) -> DType | None:
     """The command line's choice as a workload knows it."""
     return next((dtype for dtype in DTYPES if choice is not None and dtype == choice.value), None)
+
+
+def cache_named(choice: CacheName | None) -> Filled | None:
+    """The command line's choice as a request knows it."""
+    return next((cache for cache in CACHES if choice is not None and cache == choice.value), None)
 
 
 def named_pythons(texts: Sequence[str] | None) -> Named:

@@ -7,6 +7,7 @@ import typer
 
 from magneton.cli.options import (
     BatchOption,
+    CacheOption,
     DeviceOption,
     DTypeOption,
     Format,
@@ -54,6 +55,7 @@ def compare(
     device: DeviceOption = None,
     threads: ThreadsOption = None,
     rounds: RoundsOption = None,
+    cache: CacheOption = None,
     timeout: TimeoutOption = None,
     python: PythonOption = None,
     save: Annotated[
@@ -98,7 +100,7 @@ def compare(
     Runs both in turns (or reads what was recorded before), aligns their operators by the values that
     flow, and prints what one side spends above the other, with the lines of code behind it.
     """
-    from magneton.cli.asked import dtype_named, exit_status, failing, listed, named_pythons
+    from magneton.cli.asked import cache_named, dtype_named, exit_status, failing, listed, named_pythons
     from magneton.cli.conversation import conversation_with_user
     from magneton.cli.progress import progress_bar
     from magneton.compare.model import Criteria
@@ -111,7 +113,8 @@ def compare(
     settings = Settings(
         model=model, scale=scale, phases=listed(phases), batch=batch, prompt_tokens=prompt_tokens,
         decode_steps=steps, dtype=dtype_named(dtype), seed=seed, meter=meter, device=device,
-        threads=threads, rounds=rounds, timeout_s=timeout, python=named_pythons(python),
+        threads=threads, rounds=rounds, cache=cache_named(cache), timeout_s=timeout,
+        python=named_pythons(python),
     )  # fmt: skip
     criteria = Criteria(threshold=threshold, min_share=min_share, tolerance=tolerance)
     conversation = conversation_with_user(yes=yes)

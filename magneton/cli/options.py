@@ -27,6 +27,13 @@ class DTypeName(StrEnum):
     FLOAT16 = "float16"
 
 
+class CacheName(StrEnum):
+    """In which state an operator that is repeated finds the caches."""
+
+    WARM = "warm"
+    COLD = "cold"
+
+
 def one_of(kind: type[Choice], what: str) -> Callable[[str], Choice]:
     """Reads a member of ``kind`` by its value; for another one, the error offers the nearest."""
 
@@ -101,6 +108,15 @@ RoundsOption = Annotated[
     int | None,
     typer.Option(
         "--rounds", metavar="N", min=1, help="Measured blocks of each phase and side.  [default: 7]"
+    ),
+]
+CacheOption = Annotated[
+    CacheName | None,
+    typer.Option(
+        "--cache",
+        parser=one_of(CacheName, "state of the caches"),
+        metavar="STATE",
+        help="Caches for operators that are repeated: warm or cold.  [default: warm]",
     ),
 ]
 TimeoutOption = Annotated[

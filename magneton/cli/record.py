@@ -7,6 +7,7 @@ import typer
 
 from magneton.cli.options import (
     BatchOption,
+    CacheOption,
     DeviceOption,
     DTypeOption,
     MeterOption,
@@ -49,13 +50,14 @@ def record(
     device: DeviceOption = None,
     threads: ThreadsOption = None,
     rounds: RoundsOption = None,
+    cache: CacheOption = None,
     timeout: TimeoutOption = None,
     python: PythonOption = None,
     yes: YesOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Run one system, measure it, and write one portable file for `compare` and `show`."""
-    from magneton.cli.asked import dtype_named, listed, named_pythons
+    from magneton.cli.asked import cache_named, dtype_named, listed, named_pythons
     from magneton.cli.conversation import conversation_with_user
     from magneton.cli.progress import progress_bar
     from magneton.settings import Settings
@@ -64,7 +66,8 @@ def record(
     settings = Settings(
         model=model, scale=scale, phases=listed(phases), batch=batch, prompt_tokens=prompt_tokens,
         decode_steps=steps, dtype=dtype_named(dtype), seed=seed, meter=meter, device=device,
-        threads=threads, rounds=rounds, timeout_s=timeout, python=named_pythons(python),
+        threads=threads, rounds=rounds, cache=cache_named(cache), timeout_s=timeout,
+        python=named_pythons(python),
     )  # fmt: skip
     conversation = conversation_with_user(yes=yes)
     with progress_bar(quiet=quiet) as progress:

@@ -1,7 +1,7 @@
 """What a meter promises. Meters run inside the worker: NumPy and nvidia-ml-py at most."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from magneton.profile.model import PowerSample
 from magneton.profile.origin import MeterInfo
@@ -56,3 +56,29 @@ class Meter(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class Periodic(Protocol):
+    """What a meter may say of itself besides: its sensor publishes every so many seconds."""
+
+    @property
+    def update_period_s(self) -> float: ...
+
+
+@runtime_checkable
+class Losable(Protocol):
+    """What a meter may say of itself besides: why its sensor is gone for good; "" while it is there."""
+
+    @property
+    def lost(self) -> str: ...
+
+
+def update_period_s(meter: Meter) -> float:
+    """0.0 for a meter that does not say."""
+    return meter.update_period_s if isinstance(meter, Periodic) else 0.0
+
+
+def why_lost(meter: Meter) -> str:
+    """Empty for a meter whose sensor is there, or that does not say."""
+    return meter.lost if isinstance(meter, Losable) else ""

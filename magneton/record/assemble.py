@@ -4,8 +4,8 @@ The folder may be that of a worker that was killed: the last line of a file may 
 dropped, and passes that never ran leave empty tables. What cannot be explained that way is an error.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -34,9 +34,25 @@ from magneton.profile.model import (
 from magneton.profile.origin import Origin
 from magneton.profile.sketches import stack_sketches
 from magneton.record.codec import CodecError, decode
-from magneton.record.journal import ORIGIN_FILE, OUTPUTS_FOLDER, TABLES, OperatorDuration, Row, SketchRow
+from magneton.record.journal import (
+    ORIGIN_FILE,
+    OUTPUTS_FOLDER,
+    TABLES,
+    OperatorDuration,
+    Rejected,
+    Row,
+    SketchRow,
+    Stretch,
+)
+from magneton.workload import Phase
 
 HINT = "the recording was cut short; record again"
+REASONS = 3  # told of those for which windows were rejected
+_STRETCHES: Mapping[Stretch, str] = {
+    "block": "block{}",
+    "replay": "window{} over operators",
+    "idle": "window{} at rest",
+}
 R = TypeVar("R", bound=Row)
 
 
@@ -64,7 +80,7 @@ def read_journal(folder: Path) -> Profile:
         conditions=_rows(folder, Conditions),
         idle=_rows(folder, IdlePower),
         outputs=_outputs(folder),
-        doubts=tuple(dict.fromkeys(_rows(folder, Doubt))),
+        doubts=tuple(dict.fromkeys((*_rows(folder, Doubt), *_rejections(_rows(folder, Rejected))))),
     )
 
 
@@ -94,6 +110,20 @@ def _durations(rows: Iterable[OperatorDuration]) -> dict[OpId, float]:
     for row in rows:
         seen[row.op_id].append(row.duration_s)
     return {op_id: median(durations_s) for op_id, durations_s in seen.items()}
+
+
+def _rejections(rows: Iterable[Rejected]) -> Iterable[Doubt]:
+    """One doubt for all windows of one kind and phase, with the reasons that were met most often."""
+    reasons: defaultdict[tuple[Stretch, Phase], Counter[str]] = defaultdict(Counter)
+    for row in rows:
+        reasons[row.kind, row.phase][row.why] += 1
+    for (kind, phase), counts in reasons.items():
+        count = counts.total()
+        were = _STRETCHES[kind].format("" if count == 1 else "s") + (f" of {phase}" if phase else "")
+        told = [f"{why} ({times})" if len(counts) > 1 else why for why, times in counts.most_common(REASONS)]
+        more = [f"{len(counts) - REASONS} more reasons"] if len(counts) > REASONS else []
+        verb = "was" if count == 1 else "were"
+        yield Doubt(kind=f"{kind}-rejected", text=f"{count} {were} {verb} rejected: {'; '.join(told + more)}")
 
 
 def _origin(folder: Path) -> Origin:

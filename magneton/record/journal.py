@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Self
+from typing import Literal, Self
 from urllib.parse import quote
 
 import numpy as np
@@ -38,6 +38,9 @@ from magneton.profile.model import (
 from magneton.profile.origin import Origin
 from magneton.profile.sketches import Sketch
 from magneton.record.codec import encode
+from magneton.workload import Phase
+
+Stretch = Literal["block", "replay", "idle"]  # what a window lies over
 
 ORIGIN_FILE = "origin.json"
 OUTPUTS_FOLDER = "outputs"
@@ -61,6 +64,15 @@ class OperatorDuration:
     duration_s: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """A window that was read and not used, because of the conditions under which it was read."""
+
+    kind: Stretch
+    phase: Phase  # "" for a window at rest
+    why: str
+
+
 Row = (
     Operator
     | Value
@@ -76,6 +88,7 @@ Row = (
     | IdlePower
     | Doubt
     | OperatorDuration
+    | Rejected
 )
 
 # Stacks have no id of their own: their position in the file is their id.
@@ -95,6 +108,7 @@ TABLES: Mapping[type[Row], str] = MappingProxyType(
         IdlePower: "idle",
         Doubt: "doubts",
         OperatorDuration: "durations",
+        Rejected: "rejected",
     }
 )
 

@@ -50,6 +50,8 @@ class RecordPlan:
     replay_rounds: int = 7
     in_place_rounds: int = 13
     replay_budget_s: float = 300.0  # of one side, all its rounds and phases; for meters with long windows
+    rest_s: float = 3.0  # of idling before and after, for meters that measure
+    seed: int = 0  # of the moments at which windows begin
     settle_s: float = 1.0  # within which a paused side has to be idle
     timeouts: Timeouts = field(default_factory=Timeouts)
 
@@ -63,6 +65,9 @@ class RecordPlan:
 
     def timeline_length_s(self, shortest_window_s: float) -> float:
         return max(self.timeline_s, WINDOWS_PER_BLOCK * shortest_window_s)
+
+    def rest_length_s(self, shortest_window_s: float) -> float:
+        return max(self.rest_s, WINDOWS_PER_BLOCK * shortest_window_s)
 
     def replays(self, shortest_window_s: float) -> int:
         """Rounds of the replay pass."""

@@ -1,6 +1,6 @@
 """The order of a recording.
 
-    load | trace | warm up | survey | blocks, clean and timeline, sides in turn | replays, sides in turn
+    load | trace | warm up | survey | rest | blocks, sides in turn | replays, sides in turn | rest
 
 All workers are alive from beginning to end; while one measures the other is paused.
 """
@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from magneton.profile.model import Profile
+from magneton.profile.model import Moment, Profile
 from magneton.record.journal import is_traced
 from magneton.record.plan import RecordPlan, order, turns
 from magneton.record.progress import Progress
@@ -40,7 +40,7 @@ class Recording:
 
     def start(self, request: RecordRequest, name: str) -> Side:
         """A side whose worker runs; the caller sees to its end."""
-        side = Side(request, self._plan, self.folder / name)
+        side = Side(request, self._plan, self.folder / name, seed=self._plan.seed + len(self._sides))
         self._sides.append(side)
         return side
 
@@ -62,14 +62,16 @@ class Recording:
         self._setting_up = None
 
     def measure(self) -> None:
-        """Survey, blocks, replays. Nothing to do for a meter that counts: the trace holds its figures."""
+        """Nothing to do for a meter that counts: the trace holds its figures."""
         if self._counts_only():
             return
         for side in self._sides:
             self._pause(side)
         self._survey()
+        self._rest("before")
         self._measure_blocks()
         self._measure_replays()
+        self._rest("after")
 
     def finish(self) -> tuple[Profile, ...]:
         profiles = tuple(side.release() for side in self._sides)
@@ -97,6 +99,13 @@ class Recording:
                 self._begin(f"surveying {phase} of {side.label}")
                 side.survey(phase)
                 self._pause(side)
+
+    def _rest(self, moment: Moment) -> None:
+        """Every side is paused; what one reads on a board that both are on is the power of both at rest."""
+        for side in self._sides:
+            if side.measures:
+                self._begin(f"reading idle power: {side.label}")
+                side.rest(moment)
 
     def _measure_blocks(self) -> None:
         for turn in turns(self._plan.rounds, self._phases(), len(self._sides)):
@@ -136,9 +145,10 @@ class Recording:
         return all(side.counts_only for side in self._sides)
 
     def _stretches(self) -> int:
-        """Pieces of work after loading: trace, warm-up and survey, two passes per round, replays."""
+        """Pieces of work after loading: trace, warm-up and survey, two passes per round, replays, rests."""
         per_phase = 1 if self._counts_only() else 3 + 2 * self._plan.rounds + self._replays()
-        return per_phase * sum(len(side.phases) for side in self._sides)
+        rests = sum(2 for side in self._sides if side.measures)
+        return per_phase * sum(len(side.phases) for side in self._sides) + rests
 
     def _begin(self, text: str) -> None:
         self._progress.update(self._done, self._total, text)

@@ -4,9 +4,12 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from magneton.system import system_label
 from magneton.workload import Continuation, GradMode, Workload
+
+Filled = Literal["warm", "cold"]  # caches, by the operator itself or by other data
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
@@ -29,6 +32,7 @@ class RecordRequest:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     grad_mode: GradMode = "no_grad"  # of a system that runs under either
     continuation: Continuation | None = None  # what decode is to be fed, as another side was
+    cache: Filled | None = None  # of operators that are read in a loop; None: warm, as a loop leaves it
 
     def label(self) -> str:
         """As the user would type it."""

@@ -4,7 +4,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from magneton.profile.model import Profile
+from magneton.profile.model import Moment, Profile
+from magneton.quantity import Provenance
 from magneton.record.assemble import read_journal
 from magneton.record.journal import mark_traced
 from magneton.record.plan import RecordPlan, Turn, steps_for
@@ -18,6 +19,7 @@ from magneton.worker.protocol import (
     Prepare,
     Prepared,
     Replay,
+    Rest,
     RunBlock,
     Survey,
     TimelineBlock,
@@ -31,12 +33,13 @@ NOT_KEPT = 0  # the round of a block that is not kept
 class Side:
     """Starts the worker at once. One method per thing that can be asked of it."""
 
-    def __init__(self, request: RecordRequest, plan: RecordPlan, folder: Path) -> None:
+    def __init__(self, request: RecordRequest, plan: RecordPlan, folder: Path, *, seed: int = 0) -> None:
         folder.mkdir()
         self.label = request.label()
         self.journal = folder
         self._request = request
         self._plan = plan
+        self._seed = seed
         self._step_s: dict[Phase, float] = {}
         self._settles = True
         self._client = WorkerClient(
@@ -77,6 +80,8 @@ class Side:
             started_s=started_s,
             grad_mode=request.grad_mode,
             continuation=request.continuation or continuation,
+            cache=request.cache,
+            seed=self._seed,
         )
         self._prepared = self._client.ask(command, Prepared, timeout_s=self._plan.timeouts.prepare_s)
 
@@ -98,6 +103,11 @@ class Side:
     def counts_only(self) -> bool:
         """Counts are the same in every repetition: one trace holds them all."""
         return self._prepared.meter.follows_from_counts
+
+    @property
+    def measures(self) -> bool:
+        """Its meter reads a sensor: there is an idle power to know."""
+        return self._prepared.meter.provenance is Provenance.MEASURED
 
     def trace(self, phase: Phase) -> None:
         self._client.ask(Trace(phase=phase), Done, timeout_s=self._plan.timeouts.trace_s)
@@ -137,6 +147,12 @@ class Side:
         budget_s = self._plan.replay_call_s(len(self.phases))
         command = Replay(phase=phase, round=round, budget_s=budget_s)
         self._client.ask(command, Done, timeout_s=budget_s + self._plan.timeouts.replay_s)
+
+    def rest(self, moment: Moment) -> None:
+        """What device and host draw while this side is ready and does nothing."""
+        length_s = self._plan.rest_length_s(self.shortest_window_s)
+        timeout_s = self._plan.block_timeout_s(1, length_s)
+        self._client.ask(Rest(moment=moment, length_s=length_s), Done, timeout_s=timeout_s)
 
     def pause(self) -> None:
         """Until the next command. The worker notes a doubt if it is not idle, and is not waited for again."""

@@ -25,9 +25,9 @@ from contextlib import contextmanager
 from types import FrameType
 
 from magneton.profile.model import Doubt, ScopeTime
-from magneton.record.blocks import nothing_to_wait_for
 from magneton.record.journal import Journal
 from magneton.record.scopes import TO_HOST, Scopes
+from magneton.record.windows import nothing_to_wait_for
 from magneton.systems.running import RunningSystem
 from magneton.workload import Phase
 

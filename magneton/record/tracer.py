@@ -2,9 +2,10 @@
 
 from typing import Protocol
 
-from magneton.meters.meter import Meter
 from magneton.profile.model import BlockReading
 from magneton.record.journal import Journal
+from magneton.record.request import Filled
+from magneton.record.windows import Windows
 from magneton.systems.running import RunningSystem
 from magneton.workload import Phase
 
@@ -21,13 +22,23 @@ class Tracer(Protocol):
         ...
 
     def timeline(
-        self, system: RunningSystem, phase: Phase, steps: int, round: int, meter: Meter, journal: Journal
+        self, system: RunningSystem, phase: Phase, steps: int, round: int, windows: Windows, journal: Journal
     ) -> BlockReading:
         """One block of ``steps`` steps under the framework's profiler: spans mapped onto traced operators."""
         ...
 
     def replay(
-        self, system: RunningSystem, phase: Phase, round: int, meter: Meter, journal: Journal, budget_s: float
+        self,
+        system: RunningSystem,
+        phase: Phase,
+        round: int,
+        windows: Windows,
+        journal: Journal,
+        budget_s: float,
+        cache: Filled = "warm",
     ) -> None:
-        """One reading of every replayable key that occurs in one step of ``phase``."""
+        """One reading of every replayable key that occurs in one step of ``phase``.
+
+        ``cache``: in which state an operator that is repeated is to find the caches.
+        """
         ...

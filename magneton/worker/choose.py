@@ -6,8 +6,8 @@ from typing import Any, cast
 
 from magneton.errors import MagnetonError
 from magneton.plugins import SYSTEMS, load_plugin
-from magneton.record.blocks import nothing_to_wait_for
 from magneton.record.tracer import Tracer
+from magneton.record.windows import nothing_to_wait_for
 from magneton.systems.running import RunningSystem
 
 TRACERS = {"torch": "magneton.record.torch.tracer:TorchTracer"}

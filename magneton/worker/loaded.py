@@ -10,20 +10,32 @@ import numpy as np
 
 import magneton
 from magneton.errors import MagnetonError
-from magneton.meters.meter import Meter
+from magneton.meters.host import beside_host, host_info
 from magneton.meters.registry import open_meter
 from magneton.profile.model import BlockReading, Doubt
-from magneton.profile.origin import Origin
-from magneton.record.blocks import run_block
+from magneton.profile.origin import Cache, Origin
+from magneton.record.blocks import run_block, run_clean_block
 from magneton.record.journal import Journal
+from magneton.record.request import Filled
 from magneton.record.scopes import SCOPES_ROOT
 from magneton.record.survey import survey
 from magneton.record.tracer import Tracer
+from magneton.record.windows import Windows
 from magneton.systems.running import Facts, RunningSystem, Setup
 from magneton.worker.choose import open_system, open_tracer, synchroniser
 from magneton.worker.family import busy_cores
 from magneton.worker.machine import device_name, driver_version
-from magneton.worker.protocol import Pause, Paused, Prepare, Replay, RunBlock, Survey, TimelineBlock, Trace
+from magneton.worker.protocol import (
+    Pause,
+    Paused,
+    Prepare,
+    Replay,
+    Rest,
+    RunBlock,
+    Survey,
+    TimelineBlock,
+    Trace,
+)
 from magneton.workload import Continuation
 
 IDLE_CORES = 0.1  # a watching thread may wake up now and then
@@ -36,38 +48,38 @@ class Loaded:
 
     system: RunningSystem
     tracer: Tracer
-    meter: Meter
+    windows: Windows
     journal: Journal
-    synchronise: Callable[[], None]
     started_s: float
     continuation: Continuation | None
+    cache: Filled = "warm"
 
     def trace(self, command: Trace) -> None:
         self.tracer.trace(self.system, command.phase, self.journal)
 
     def run_block(self, command: RunBlock) -> BlockReading:
-        reading = run_block(
-            self.system,
-            command.phase,
-            command.steps,
-            command.round,
-            self.meter,
-            synchronise=self.synchronise,
-            clock_s=since(self.started_s),
-        )
-        samples = self.meter.samples()
-        if command.keep:
-            self.journal.append(reading)
-            for sample in samples:
-                at_s = sample.time_s - self.started_s
-                self.journal.append(replace(sample, phase=command.phase, round=command.round, time_s=at_s))
+        system, phase, steps, round = self.system, command.phase, command.steps, command.round
+        clock_s = since(self.started_s)
+        if not command.keep:
+            reading = run_block(system, phase, steps, round, self.windows, clock_s=clock_s)
+            self.windows.meter.samples()
+            return reading
+        reading, conditions = run_clean_block(system, phase, steps, round, self.windows, clock_s=clock_s)
+        for row in (reading, *conditions):
+            self.journal.append(row)
+        for sample in self.windows.meter.samples():
+            at_s = sample.time_s - self.started_s
+            self.journal.append(replace(sample, phase=phase, round=round, time_s=at_s))
+        self._note()
         return reading
 
     def timeline(self, command: TimelineBlock) -> BlockReading:
         reading = self.tracer.timeline(
-            self.system, command.phase, command.steps, command.round, self.meter, self.journal
+            self.system, command.phase, command.steps, command.round, self.windows, self.journal
         )
+        self.windows.meter.samples()
         self.journal.append(reading)
+        self._note()
         return reading
 
     def survey(self, command: Survey) -> None:
@@ -79,17 +91,39 @@ class Loaded:
                 command.length_s,
                 table,
                 self.journal,
-                synchronise=self.synchronise,
+                synchronise=self.windows.synchronise,
             )
 
     def replay(self, command: Replay) -> None:
+        if self.windows.lost:
+            return
         self.tracer.replay(
-            self.system, command.phase, command.round, self.meter, self.journal, command.budget_s
+            self.system,
+            command.phase,
+            command.round,
+            self.windows,
+            self.journal,
+            command.budget_s,
+            self.cache,
         )
+        self.windows.meter.samples()
+        self._note()
+
+    def rest(self, command: Rest) -> None:
+        if not self.windows.measures or self.windows.lost:
+            return
+        now_s = since(self.started_s)()
+        self.journal.append(self.windows.rest(command.moment, command.length_s, now_s=now_s))
+        self.windows.meter.samples()
+        self._note()
+
+    def _note(self) -> None:
+        for note in self.windows.take_notes():
+            self.journal.append(note)
 
     def pause(self, command: Pause) -> Paused:
         """Caches stay: dropping them would make the next block pay for filling them again."""
-        self.synchronise()
+        self.windows.synchronise()
         deadline_s = time.monotonic() + command.settle_s
         busy = busy_cores(LOOK_S)
         while busy > IDLE_CORES and time.monotonic() < deadline_s:
@@ -100,7 +134,7 @@ class Loaded:
         return Paused(busy_cores=busy, idle=busy <= IDLE_CORES)
 
     def close(self) -> None:
-        self.meter.close()
+        self.windows.meter.close()
         self.journal.close()
 
 
@@ -112,17 +146,36 @@ def since(started_s: float) -> Callable[[], float]:
 def prepare(command: Prepare) -> Loaded:
     """Load the system, open the meter, and write down where the figures will come from."""
     system, facts = _load(command)
+    sensor = open_meter(command.meter, command.device)
     loaded = Loaded(
         system=system,
         tracer=open_tracer(system.framework, since(command.started_s)),
-        meter=open_meter(command.meter, command.device),
+        windows=Windows(
+            beside_host(sensor, command.device),
+            synchroniser(system.framework),
+            sensor=sensor,
+            seed=command.seed,
+        ),
         journal=Journal(command.journal),
-        synchronise=synchroniser(system.framework),
         started_s=command.started_s,
         continuation=facts.continuation,
+        cache=command.cache or "warm",
     )
-    loaded.journal.write_origin(_origin(command, facts, loaded.meter))
+    loaded.journal.write_origin(_origin(command, facts, loaded.windows))
     return loaded
+
+
+def _replay_cache(command: Prepare, windows: Windows) -> Cache:
+    """An operator that is read where it runs finds the caches as they are."""
+    if windows.shortest_window_s > 0:
+        return command.cache or "warm"
+    if command.cache is not None:
+        raise MagnetonError(
+            f"the meter {windows.meter.info().name} reads operators where they run, with caches as they are"
+            f" and not {command.cache}",
+            hint="leave --cache out, or name a meter that reads a sensor",
+        )
+    return "as met"
 
 
 def _load(command: Prepare) -> tuple[RunningSystem, Facts]:
@@ -145,7 +198,7 @@ def _load(command: Prepare) -> tuple[RunningSystem, Facts]:
         ) from error
 
 
-def _origin(command: Prepare, facts: Facts, meter: Meter) -> Origin:
+def _origin(command: Prepare, facts: Facts, windows: Windows) -> Origin:
     python = ".".join(map(str, sys.version_info[:3]))
     return Origin(
         magneton_version=magneton.__version__,
@@ -159,7 +212,7 @@ def _origin(command: Prepare, facts: Facts, meter: Meter) -> Origin:
         device=device_name(command.device),
         device_kind="cpu" if command.device == "cpu" else "cuda",
         driver=driver_version(command.device),
-        meter=meter.info(),
+        meter=windows.meter.info(),
         threads=command.threads,
         grad_mode=facts.grad_mode,
         mode=facts.mode,
@@ -167,4 +220,6 @@ def _origin(command: Prepare, facts: Facts, meter: Meter) -> Origin:
         flags=facts.flags,
         recorded_at=datetime.now(UTC).isoformat(timespec="seconds"),
         session=command.session,
+        host_meter=host_info(windows.meter),
+        replay_cache=_replay_cache(command, windows),
     )

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from magneton.profile.model import BlockReading
+from magneton.profile.model import BlockReading, Moment
 from magneton.profile.origin import MeterInfo
 from magneton.record.codec import CodecError, encode, reader
+from magneton.record.request import Filled
 from magneton.workload import Continuation, GradMode, Phase, Workload
 
 PROTOCOL_VERSION = 1
@@ -51,6 +52,8 @@ class Prepare:
     started_s: float  # the recording's start on the clock that all processes share (time.monotonic)
     grad_mode: GradMode = "no_grad"
     continuation: Continuation | None = None  # what decode steps are to be fed; None: the system chooses
+    cache: Filled | None = None  # of operators that are repeated; None: as repeating leaves it
+    seed: int = 0  # of the moments at which windows begin
 
     @property
     def doing(self) -> str:
@@ -115,6 +118,18 @@ class Replay:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rest:
+    """Read what device and host draw while nothing runs. Nothing to do for a meter that measures nothing."""
+
+    moment: Moment
+    length_s: float
+
+    @property
+    def doing(self) -> str:
+        return "reading idle power"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pause:
     """Finish what is under way and fall idle within ``settle_s``, while the other side works."""
 
@@ -166,11 +181,12 @@ class Failed:
     traceback: str
 
 
-Command = Prepare | Trace | RunBlock | TimelineBlock | Survey | Replay | Pause | Release
+Command = Prepare | Trace | RunBlock | TimelineBlock | Survey | Replay | Rest | Pause | Release
 Reply = Prepared | Measured | Paused | Done | Failed
 
 COMMANDS: Mapping[str, type[Any]] = {
-    kind.__name__: kind for kind in (Prepare, Trace, RunBlock, TimelineBlock, Survey, Replay, Pause, Release)
+    kind.__name__: kind
+    for kind in (Prepare, Trace, RunBlock, TimelineBlock, Survey, Replay, Rest, Pause, Release)
 }
 REPLIES: Mapping[str, type[Any]] = {
     kind.__name__: kind for kind in (Prepared, Measured, Paused, Done, Failed)

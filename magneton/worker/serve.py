@@ -19,6 +19,7 @@ from magneton.worker.protocol import (
     Release,
     Replay,
     Reply,
+    Rest,
     RunBlock,
     Survey,
     TimelineBlock,
@@ -61,8 +62,8 @@ class Desk:
             self._loaded = prepare(command)
             return Prepared(
                 phases=tuple(self._loaded.system.phases()),
-                meter=self._loaded.meter.info(),
-                shortest_window_s=self._loaded.meter.shortest_window_s,
+                meter=self._loaded.windows.meter.info(),
+                shortest_window_s=self._loaded.windows.shortest_window_s,
                 continuation=self._loaded.continuation,
             )
         if self._loaded is None:
@@ -83,6 +84,8 @@ class Desk:
                 loaded.survey(command)
             case Replay():
                 loaded.replay(command)
+            case Rest():
+                loaded.rest(command)
             case Release() | Prepare():
                 loaded.close()
                 self.released = True

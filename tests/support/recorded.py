@@ -64,8 +64,7 @@ class Recordings:
     pool: ThreadPoolExecutor
     under_way: dict[Wanted, Future[Profile]] = field(default_factory=dict[Wanted, "Future[Profile]"])
 
-    def begin(self, pieces: int = 1) -> None:
-        del pieces
+    def begin(self) -> None:
         """All of them; whoever asks for one waits for that one."""
         for case in CASES:
             for system in self.pythons:

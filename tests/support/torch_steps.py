@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal
 
+from magneton.meters.clock import Watch
 from magneton.meters.meter import Reading
 from magneton.profile.model import PowerSample
 from magneton.profile.origin import MeterInfo
@@ -14,16 +15,35 @@ from magneton.workload import CALL, Phase
 
 
 class FakeClock:
-    """Stands still until somebody spends time."""
+    """Stands still until somebody spends time. Sleeping is spending; a watch looks once."""
 
     def __init__(self) -> None:
-        self.now_s = 0.0
+        self._now_s = 0.0
+        self.slept_s: list[float] = []
 
     def __call__(self) -> float:
-        return self.now_s
+        return self._now_s
+
+    def now_s(self) -> float:
+        return self._now_s
 
     def spend(self, seconds: float) -> None:
-        self.now_s += seconds
+        self._now_s += seconds
+
+    def sleep(self, duration_s: float) -> None:
+        self.slept_s.append(duration_s)
+        self.spend(duration_s)
+
+    def watch(self, look: Callable[[], float]) -> Watch:
+        look()
+        return Stopped()
+
+
+class Stopped:
+    """A watch that is over."""
+
+    def stop(self) -> None:
+        """Nothing is under way."""
 
 
 class ClockMeter:

@@ -9,7 +9,7 @@ from pathlib import Path
 from toy_system import SYSTEM
 
 from magneton.record.plan import RecordPlan, Timeouts
-from magneton.record.request import RecordRequest
+from magneton.record.request import Filled, RecordRequest
 from magneton.worker.client import WorkerClient
 from magneton.worker.protocol import Prepare
 from magneton.workload import Workload
@@ -25,12 +25,15 @@ QUICK = RecordPlan(
     replay_rounds=2,
     in_place_rounds=2,
     settle_s=0.3,
+    rest_s=0.01,
     timeouts=Timeouts(block_s=5.0),
 )
 
 
-def toy_environment(pids: Path | None = None) -> dict[str, str]:
-    return {"PYTHONPATH": str(HERE), **({"TOY_PIDS": str(pids)} if pids else {})}
+def toy_environment(pids: Path | None = None, plugins: Path | None = None) -> dict[str, str]:
+    """``plugins``: a folder with entry points of its own (``toy_meter.offer``)."""
+    folders = [HERE, *([plugins] if plugins else [])]
+    return {"PYTHONPATH": os.pathsep.join(map(str, folders)), **({"TOY_PIDS": str(pids)} if pids else {})}
 
 
 def toy_request(
@@ -38,6 +41,8 @@ def toy_request(
     meter: str = "modelled",
     pids: Path | None = None,
     memory: Path | None = None,
+    plugins: Path | None = None,
+    cache: Filled | None = None,
     **options: str,
 ) -> RecordRequest:
     """``in`` is a keyword: write ``in_``."""
@@ -46,7 +51,8 @@ def toy_request(
         options={name.rstrip("_"): value for name, value in options.items()},
         workload=WORKLOAD,
         meter=meter,
-        environment={**toy_environment(pids), **({"TOY_MEMORY": str(memory)} if memory else {})},
+        cache=cache,
+        environment={**toy_environment(pids, plugins), **({"TOY_MEMORY": str(memory)} if memory else {})},
     )
 
 

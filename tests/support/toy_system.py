@@ -24,11 +24,12 @@ import numpy as np
 from journal_rows import KERNEL, STACK, key, operator, value
 
 from magneton.errors import MagnetonError
-from magneton.meters.meter import Meter
 from magneton.profile.model import BlockReading, KeyId, ReplayReading
 from magneton.record.blocks import run_block
 from magneton.record.journal import Journal
+from magneton.record.request import Filled
 from magneton.record.sketching import sketch_array
+from magneton.record.windows import Windows
 from magneton.systems.running import Facts, Setup
 from magneton.workload import Phase
 
@@ -228,20 +229,27 @@ class ToyTracer:
             journal.save_output(name, array)
 
     def timeline(
-        self, system: ToySystem, phase: Phase, steps: int, round: int, meter: Meter, journal: Journal
+        self, system: ToySystem, phase: Phase, steps: int, round: int, windows: Windows, journal: Journal
     ) -> BlockReading:
         system.mishap("timeline")
         journal.append(KERNEL)
         for number in range(self._traced):
             journal.append_duration(operator(number).op_id, 1e-6 * (round + 1))
-        return run_block(system, phase, steps, round, meter, pass_="timeline", clock_s=self._clock_s)  # pyright: ignore[reportArgumentType] - a framework of its own
+        return run_block(system, phase, steps, round, windows, pass_="timeline", clock_s=self._clock_s)  # pyright: ignore[reportArgumentType] - a framework of its own
 
     def replay(
-        self, system: ToySystem, phase: Phase, round: int, meter: Meter, journal: Journal, budget_s: float
+        self,
+        system: ToySystem,
+        phase: Phase,
+        round: int,
+        windows: Windows,
+        journal: Journal,
+        budget_s: float,
+        cache: Filled = "warm",
     ) -> None:
+        del cache
         system.mishap("replay")
-        meter.begin()
-        reading = meter.end()
+        reading = windows.single(lambda: None)
         journal.append(
             ReplayReading(
                 key_id=KeyId(0), round=round, executions=1, duration_s=reading.duration_s, energy_j=budget_s

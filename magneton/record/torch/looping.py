@@ -6,58 +6,101 @@ follows, with everything as it was.
 
     first of its key    warm up | [op op op ... op] (window) | put back | op (the step's own)
     reads and writes    warm up | [op restore op restore ...] | [restore restore ...] | op
+    cold caches         warm up | [op(copy 1) op(copy 2) ... op(copy k) op(copy 1) ...] | op
+    launched slowly     warm up | [graph of 64 ops, graph of 64 ops, ...] | op
 
 The cost of restoring is read in a window of its own and taken off.
 """
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import cycle
+from types import MappingProxyType
 from typing import Any
 
-from magneton.meters.meter import Meter, Reading
+import torch
+
+from magneton.meters.meter import Reading
 from magneton.profile.model import KeyId, ReplayReading
+from magneton.record.request import Filled
+from magneton.record.torch.calls import tensors_in
+from magneton.record.torch.copies import Arguments, copied, last_level_bytes
+from magneton.record.torch.graphs import EXECUTIONS, SLOWER, Graphs, may_capture
 from magneton.record.torch.repeating import Restore, reason_to_skip, same_draws_after
+from magneton.record.torch.results import Results
+from magneton.record.windows import LONGER, TRIES, Windows, per_piece, without
+from magneton.workload import Phase
 
 OUT_OF_TIME = "time budget"
 WARM_UP = 0.5  # of a window: clocks and temperature settle under the operator's own load
-MARGIN = 1.1  # a window is planned this much longer than the meter needs
+SETTLES_S = 1.0  # a sensor of a device is not asked before
 CLOCK_TICK_S = 1e-9  # no execution takes less
 ATTEMPTS = 4  # windows that turned out too short before the key is given up
+PERIODS_BESIDE = 4  # of the sensor, that beginning and ending a window take
+OVERRUN = 2.0  # times its budget that a replay may take where windows are rejected or operators slow
+UNKNOWN_KERNELS: Mapping[KeyId, float] = MappingProxyType({})
+
+Once = Callable[[], object]
 
 
-def seconds_per_key(meter: Meter) -> float:
+def warm_up_s(windows: Windows) -> float:
+    """How long an operator runs before it is read."""
+    half_s = windows.shortest_window_s * WARM_UP
+    return max(half_s, SETTLES_S) if windows.measures else half_s
+
+
+def seconds_per_key(windows: Windows) -> float:
     """How long one key takes that needs no restoring."""
-    return meter.shortest_window_s * (WARM_UP + MARGIN)
+    return warm_up_s(windows) + windows.shortest_window_s * LONGER + PERIODS_BESIDE * windows.period_s
 
 
-def dearest(costs: Iterable[tuple[KeyId, float]], count: int) -> Collection[KeyId]:
-    """The ``count`` keys whose executions cost most together; of equals, those that came first."""
+def dearest(
+    costs: Iterable[tuple[KeyId, float]], seconds: Callable[[KeyId], float], budget_s: float
+) -> Collection[KeyId]:
+    """The keys whose executions cost most together, as many as can be read in ``budget_s``; of equals, those
+    that came first. ``seconds`` is what reading a key takes."""
     total: defaultdict[KeyId, float] = defaultdict(float)
     for key_id, cost in costs:
         total[key_id] += cost
-    return frozenset(sorted(total, key=lambda key_id: -total[key_id])[:count])
+    chosen: set[KeyId] = set()
+    for key_id in sorted(total, key=lambda key_id: -total[key_id]):
+        if seconds(key_id) <= budget_s:
+            budget_s -= seconds(key_id)
+            chosen.add(key_id)
+    return frozenset(chosen)
 
 
 class LoopReader:
-    """Reads each key once, until ``budget_s`` is used up. ``chosen``: keys worth the time; None for all."""
+    """Reads each key once. ``chosen``: keys worth the time; None for all until ``budget_s`` is used up.
+
+    ``kernels_s``: how long the kernels of one execution take on the device, where that is known.
+    """
 
     def __init__(
         self,
-        meter: Meter,
-        synchronise: Callable[[], None],
+        windows: Windows,
         *,
         budget_s: float,
+        phase: Phase = "",
         chosen: Collection[KeyId] | None = None,
-        clock_s: Callable[[], float] = time.perf_counter,
+        cache: Filled = "warm",
+        cache_bytes: Callable[[torch.device], int] = last_level_bytes,
+        kernels_s: Mapping[KeyId, float] = UNKNOWN_KERNELS,
+        graphs: Graphs | None = None,
     ) -> None:
-        self._meter = meter
-        self._synchronise = synchronise
+        self._windows = windows
+        self._phase = phase
         self._chosen = chosen
-        self._clock_s = clock_s
-        self._until_s = clock_s() + budget_s
+        self._cache: Filled = cache
+        self._cache_bytes = cache_bytes
+        self._kernels_s = kernels_s
+        self._graphs = graphs
+        self._until_s = windows.clock.now_s() + (budget_s if chosen is None else OVERRUN * budget_s)
         self._read: dict[KeyId, tuple[Reading, int]] = {}
         self._skipped: dict[KeyId, str] = {}
+        self.warm: defaultdict[str, set[str]] = defaultdict(set)  # operators read warm, by what forbids cold
+        self.differing: set[str] = set()  # operators that gave another result when they were repeated
 
     def execute(self, key_id: KeyId, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         if key_id not in self._read and key_id not in self._skipped:
@@ -74,82 +117,117 @@ class LoopReader:
 
     def readings(self, round: int) -> Iterator[ReplayReading]:
         for key_id, (reading, executions) in self._read.items():
+            kernels_s = self._kernels_s.get(key_id)
             yield ReplayReading(
                 key_id=key_id,
                 round=round,
                 executions=executions,
                 duration_s=reading.duration_s,
                 energy_j=reading.energy_j,
+                gap=reading.gap,
+                busy_share=None if kernels_s is None else min(1.0, kernels_s / reading.duration_s),
             )
 
     def _reason(self, key_id: KeyId, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
         reason = reason_to_skip(func, args, kwargs)
         if reason is not None:
             return reason
+        if self._windows.lost:
+            return self._windows.lost
         if self._chosen is not None and key_id not in self._chosen:
             return OUT_OF_TIME
-        late = self._clock_s() + seconds_per_key(self._meter) > self._until_s
+        late = self._windows.clock.now_s() + seconds_per_key(self._windows) > self._until_s
         return OUT_OF_TIME if late else None
 
     def _measure(self, key_id: KeyId, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         restore = Restore(func, args, kwargs)
-
-        def once() -> None:
-            func(*args, **kwargs)
-            if restore:
-                restore()
-
-        reading, executions = self._per_execution(once)
+        results = Results(func, args, kwargs)
         if restore:
-            reading = difference(reading, self._per_execution(restore)[0])
+            restore()
+        sets = self._arguments(func, args, kwargs)
+        once = _rotating(func, sets, restore)
+        kernels_s = self._kernels_s.get(key_id, 0.0) if may_capture(func, args, kwargs) else 0.0
+        reading, executions = self._per_execution(once, at_least=len(sets), kernels_s=kernels_s)
+        if restore:
+            restoring, _ = self._per_execution(restore)
+            reading = without(reading, restoring, why="no more than restoring its arguments")
+        if results.differ():
+            self.differing.add(str(func))
+        if restore:
+            restore()
         if reading.duration_s > 0:
             self._read[key_id] = (reading, executions)
         else:
             self._skipped[key_id] = "lost in the cost of restoring its arguments"
 
-    def _per_execution(self, once: Callable[[], object]) -> tuple[Reading, int]:
-        """One window over as many executions as the meter needs, per execution, and how many they were."""
-        wanted_s = self._meter.shortest_window_s * MARGIN
-        executions = self._enough(once, wanted_s)
-        reading = self._window(once, executions)
-        for _ in range(ATTEMPTS):
-            if reading.duration_s >= self._meter.shortest_window_s:
-                break
-            executions *= 2
-            reading = self._window(once, executions)
-        long_enough = reading.duration_s >= self._meter.shortest_window_s
-        energy_j = reading.energy_j if long_enough else None
-        if energy_j is not None:
-            energy_j /= executions
-        return Reading(duration_s=reading.duration_s / executions, energy_j=energy_j), executions
+    def _arguments(self, func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Arguments, ...]:
+        if self._cache == "warm":
+            return ((tuple(args), dict(kwargs)),)
+        devices = {tensor.device for tensor in tensors_in((*args, kwargs))}
+        cache_bytes = max(map(self._cache_bytes, devices), default=0)
+        sets, reason = copied(func, args, kwargs, cache_bytes=cache_bytes)
+        if reason:
+            self.warm[reason].add(str(func))
+        return sets
 
-    def _enough(self, once: Callable[[], object], wanted_s: float) -> int:
-        """Warm up, and say how many executions fill ``wanted_s``."""
-        executions, spent_s = 1, 0.0
+    def _per_execution(self, once: Once, *, at_least: int = 1, kernels_s: float = 0.0) -> tuple[Reading, int]:
+        """One window over as many executions as the meter needs, per execution, and how many they were."""
+        last_s = self._warm_up(once, at_least)
+        together = 1
+        if self._graphs is not None and 0 < SLOWER * kernels_s < last_s:
+            together = -(-EXECUTIONS // at_least) * at_least
+            replay = self._graphs.capture(once, together)
+            if replay is None:
+                together = 1
+            else:
+                once, last_s = replay, self._warm_up(replay, 1)
+        pieces = max(1, round(self._windows.shortest_window_s * LONGER / last_s))
+        reading, pieces = self._window(once, pieces, last_s)
+        return per_piece(reading, pieces * together), pieces * together
+
+    def _window(self, once: Once, pieces: int, piece_s: float) -> tuple[Reading, int]:
+        """One window that is long enough, and over how many pieces it went."""
+        windows, phase = self._windows, self._phase
+        reading = windows.over(once, pieces, kind="replay", phase=phase, piece_s=piece_s, tries=TRIES)
+        for _ in range(ATTEMPTS):
+            if reading.duration_s >= windows.shortest_window_s or windows.lost:
+                return reading, pieces
+            pieces *= 2
+            reading = windows.over(once, pieces, kind="replay", phase=phase, piece_s=piece_s, tries=TRIES)
+        return replace(reading, energy_j=None, gap=reading.gap or "its windows stayed too short"), pieces
+
+    def _warm_up(self, once: Once, at_least: int) -> float:
+        """Run for a while, and say how long one execution then takes."""
+        clock, wanted_s = self._windows.clock, warm_up_s(self._windows)
+        executions, spent_s = at_least, 0.0
         while True:
-            start_s = self._clock_s()
+            start_s = clock.now_s()
             for _ in range(executions):
                 once()
-            self._synchronise()
-            last_s = max(self._clock_s() - start_s, CLOCK_TICK_S)
+            self._windows.synchronise()
+            last_s = max(clock.now_s() - start_s, CLOCK_TICK_S)
             spent_s += last_s
-            if spent_s >= self._meter.shortest_window_s * WARM_UP:
-                return max(1, round(executions * wanted_s / last_s))
+            if spent_s >= wanted_s:
+                return last_s / executions
             executions *= 2
 
-    def _window(self, once: Callable[[], object], executions: int) -> Reading:
-        self._synchronise()
-        self._meter.begin()
-        for _ in range(executions):
-            once()
-        self._synchronise()
-        return self._meter.end()
 
+def _rotating(func: Any, sets: Sequence[Arguments], restore: Restore) -> Once:
+    """One execution a call, each on the next set of arguments."""
+    if len(sets) > 1:
+        turn = cycle(sets)
 
-def difference(reading: Reading, overhead: Reading) -> Reading:
-    """Without ``overhead``. Energy below it is noise, not a reading."""
-    energy_j = None
-    if reading.energy_j is not None and overhead.energy_j is not None:
-        left_j = reading.energy_j - overhead.energy_j
-        energy_j = left_j if left_j > 0 else None
-    return Reading(duration_s=reading.duration_s - overhead.duration_s, energy_j=energy_j)
+        def on_the_next() -> None:
+            args, kwargs = next(turn)
+            func(*args, **kwargs)
+
+        return on_the_next
+    args, kwargs = sets[0]
+    if not restore:
+        return lambda: func(*args, **kwargs)
+
+    def and_back() -> None:
+        func(*args, **kwargs)
+        restore()
+
+    return and_back

@@ -17,12 +17,12 @@ from statistics import fmean
 import torch
 from torch.profiler import ProfilerActivity
 
-from magneton.meters.meter import Meter
 from magneton.profile.model import BlockReading, Doubt, Kernel, OpId
-from magneton.record.blocks import nothing_to_wait_for, run_block
+from magneton.record.blocks import run_block
 from magneton.record.journal import Journal
 from magneton.record.torch.alignment import align
 from magneton.record.torch.spans import STEP, DeviceSpan, StepSpans, read_spans
+from magneton.record.windows import Windows
 from magneton.systems.running import RunningSystem
 from magneton.workload import Phase
 
@@ -41,20 +41,19 @@ class Timeline:
         phase: Phase,
         operators: Sequence[tuple[OpId, str]],
         *,
-        synchronise: Callable[[], None] = nothing_to_wait_for,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._phase = phase
         self._op_ids = tuple(op_id for op_id, _ in operators)
         self._names = tuple(name for _, name in operators)
-        self._synchronise = synchronise
         self._clock_s = clock_s
         self.durations_s: Mapping[OpId, float] = {}  # of the latest block
+        self.on_device = False  # whether these are times of kernels on a device
         self._pairs: dict[_Shape, tuple[tuple[int, int], ...]] = {}
         self._told = False
 
     def run(
-        self, system: RunningSystem, steps: int, round: int, meter: Meter, journal: Journal
+        self, system: RunningSystem, steps: int, round: int, windows: Windows, journal: Journal
     ) -> BlockReading:
         """One block under the profiler. The first one also leaves its spans in the journal."""
         profiler = torch.profiler.profile(activities=_activities())
@@ -64,8 +63,7 @@ class Timeline:
             self._phase,
             steps,
             round,
-            meter,
-            synchronise=self._synchronise,
+            windows,
             clock_s=self._clock_s,
             pass_="timeline",
             around_step=lambda: torch.profiler.record_function(STEP),
@@ -82,11 +80,11 @@ class Timeline:
 
     def _durations(self, steps: Sequence[StepSpans]) -> Mapping[OpId, float]:
         """The mean over the block's steps, of the operators that were recognised in any."""
-        on_device = any(span.kernels for step in steps for span in step.host)
+        self.on_device = any(span.kernels for step in steps for span in step.host)
         seen: defaultdict[OpId, list[float]] = defaultdict(list)
         for step in steps:
             for place, call in self._recognise(step):
-                seen[self._op_ids[place]].append(_duration_s(step, call, on_device))
+                seen[self._op_ids[place]].append(_duration_s(step, call, self.on_device))
         return {op_id: fmean(durations_s) for op_id, durations_s in seen.items()}
 
     def _recognise(self, step: StepSpans) -> tuple[tuple[int, int], ...]:

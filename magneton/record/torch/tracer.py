@@ -11,17 +11,20 @@ alone, and a difference becomes a doubt.
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from magneton.meters.meter import Meter
 from magneton.profile.model import BlockReading, Doubt, KeyId, Operator, ReplayKey, ValueId
 from magneton.record.journal import Journal
+from magneton.record.request import Filled
 from magneton.record.torch.dataflow import Recorder
+from magneton.record.torch.graphs import CudaGraphs, Graphs
 from magneton.record.torch.in_place import InPlaceReader
 from magneton.record.torch.looping import LoopReader, dearest, seconds_per_key
 from magneton.record.torch.opening import Openings
@@ -29,12 +32,14 @@ from magneton.record.torch.recording import Trace
 from magneton.record.torch.replay import KeyReader, ReplayMode
 from magneton.record.torch.rounding import Rounder, drifts
 from magneton.record.torch.timeline import Timeline
+from magneton.record.windows import Windows
 from magneton.systems.outputs import finish_outputs
 from magneton.systems.running import RunningSystem
 from magneton.workload import Phase
 
 Outputs = Mapping[str, NDArray[np.generic]]
 NOT_REPEATED = ("view", "sync")
+NAMES_TOLD = 3  # of operators, in a doubt
 
 
 def synchronise() -> None:
@@ -56,8 +61,11 @@ class _Traced:
 class TorchTracer:
     """``magneton.record.tracer.Tracer`` for PyTorch. One per recording: it remembers what it traced."""
 
-    def __init__(self, *, clock_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, *, clock_s: Callable[[], float] = time.monotonic, graphs: Graphs | None = None
+    ) -> None:
         self._clock_s = clock_s
+        self._graphs = graphs or (CudaGraphs() if torch.cuda.is_available() else None)
         self._openings = Openings()
         self._recorder = Recorder(openings=self._openings)
         self._rounder = Rounder(self._openings)
@@ -82,7 +90,7 @@ class TorchTracer:
         named = [(operator.op_id, operator.name) for operator in operators]
         self._traced[phase] = _Traced(
             operators=operators,
-            timeline=Timeline(phase, named, synchronise=synchronise, clock_s=self._clock_s),
+            timeline=Timeline(phase, named, clock_s=self._clock_s),
             outputs=expected,
         )
 
@@ -95,32 +103,59 @@ class TorchTracer:
         return recording.trace
 
     def timeline(
-        self, system: RunningSystem, phase: Phase, steps: int, round: int, meter: Meter, journal: Journal
+        self, system: RunningSystem, phase: Phase, steps: int, round: int, windows: Windows, journal: Journal
     ) -> BlockReading:
-        return self._traced[phase].timeline.run(system, steps, round, meter, journal)
+        return self._traced[phase].timeline.run(system, steps, round, windows, journal)
 
     def replay(
-        self, system: RunningSystem, phase: Phase, round: int, meter: Meter, journal: Journal, budget_s: float
+        self,
+        system: RunningSystem,
+        phase: Phase,
+        round: int,
+        windows: Windows,
+        journal: Journal,
+        budget_s: float,
+        cache: Filled = "warm",
     ) -> None:
         traced = self._traced[phase]
-        reader = _reader(traced, meter, budget_s)
+        reader = self._reader(traced, phase, windows, budget_s, cache)
         mode = ReplayMode(self._recorder.key_ids, reader, openings=self._openings, traced=traced.operators)
         with system.uncompiled(), torch.compiler.set_stance("force_eager"):  # as the dataflow pass ran
             system.rewind(phase)
             with mode:
                 returned = system.step(phase)
-        synchronise()
+        windows.synchronise()
         _compare("replay", phase, traced.outputs, finish_outputs(returned), journal)
         if mode.strangers:
             text = (
                 f"{mode.strangers} of {mode.executed} operators of {phase} were not met in the dataflow pass"
             )
             journal.append(Doubt(kind="replay-deviates", text=text))
+        if isinstance(reader, LoopReader):
+            for doubt in _doubts(reader, phase):
+                journal.append(doubt)
         for row in reader.readings(round):
             journal.append(row)
             self._now_read(row.key_id, journal)
         for key_id, reason in reader.skipped().items():
             self._now_skipped(key_id, reason, journal)
+
+    def _reader(
+        self, traced: _Traced, phase: Phase, windows: Windows, budget_s: float, cache: Filled
+    ) -> KeyReader:
+        if windows.shortest_window_s == 0.0:
+            return InPlaceReader(windows.meter, windows.synchronise)
+        if traced.chosen is None:
+            traced.chosen = _chosen(traced, windows, budget_s)
+        return LoopReader(
+            windows,
+            budget_s=budget_s,
+            phase=phase,
+            chosen=traced.chosen,
+            cache=cache,
+            kernels_s=_kernels_s(traced),
+            graphs=self._graphs,
+        )
 
     def _now_read(self, key_id: KeyId, journal: Journal) -> None:
         self._read.add(key_id)
@@ -178,12 +213,11 @@ def _same(alone: NDArray[np.generic], watched: NDArray[np.generic]) -> bool:
     return alone.dtype == watched.dtype and np.array_equal(alone, watched, equal_nan=inexact)
 
 
-def _reader(traced: _Traced, meter: Meter, budget_s: float) -> KeyReader:
-    if meter.shortest_window_s == 0.0:
-        return InPlaceReader(meter, synchronise)
-    if traced.chosen is None:
-        traced.chosen = dearest(_costs(traced), int(budget_s / seconds_per_key(meter)))
-    return LoopReader(meter, synchronise, budget_s=budget_s, chosen=traced.chosen)
+def _chosen(traced: _Traced, windows: Windows, budget_s: float) -> Collection[KeyId]:
+    """The keys worth the time, such that there is time for all of them in every round."""
+    restored = {operator.key_id for operator in traced.operators if operator.mutated}
+    once_s = seconds_per_key(windows)
+    return dearest(_costs(traced), lambda key_id: 2 * once_s if key_id in restored else once_s, budget_s)
 
 
 def _costs(traced: _Traced) -> Iterator[tuple[KeyId, float]]:
@@ -193,3 +227,32 @@ def _costs(traced: _Traced) -> Iterator[tuple[KeyId, float]]:
         if operator.effect not in NOT_REPEATED:
             duration_s = durations_s.get(operator.op_id, 0.0)
             yield operator.key_id, duration_s if durations_s else operator.bytes_moved
+
+
+def _kernels_s(traced: _Traced) -> Mapping[KeyId, float]:
+    """How long the kernels of one execution take, of the keys of which a timeline on a device tells."""
+    if not traced.timeline.on_device:
+        return {}
+    seen: defaultdict[KeyId, list[float]] = defaultdict(list)
+    for operator in traced.operators:
+        duration_s = traced.timeline.durations_s.get(operator.op_id)
+        if duration_s is not None:
+            seen[operator.key_id].append(duration_s)
+    return {key_id: fmean(durations_s) for key_id, durations_s in seen.items()}
+
+
+def _doubts(reader: LoopReader, phase: Phase) -> Iterator[Doubt]:
+    for reason, names in sorted(reader.warm.items()):
+        text = f"operators of {phase} were repeated with warm caches, for {reason}: {_listed(names)}"
+        yield Doubt(kind="cache-warm", text=text)
+    if reader.differing:
+        text = (
+            f"operators of {phase} gave another result when they were repeated: {_listed(reader.differing)}"
+        )
+        yield Doubt(kind="repeats-differ", text=text)
+
+
+def _listed(names: Collection[str]) -> str:
+    first = sorted(names)[:NAMES_TOLD]
+    more = len(names) - len(first)
+    return ", ".join(first) + (f" and {more} more" if more else "")

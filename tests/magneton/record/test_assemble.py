@@ -20,7 +20,7 @@ from journal_rows import (
 
 from magneton.errors import InvalidProfile
 from magneton.record.assemble import read_journal
-from magneton.record.journal import Journal
+from magneton.record.journal import Journal, Rejected
 from magneton.record.sketching import sketch_array
 
 
@@ -141,3 +141,21 @@ def test_damage_that_no_kill_explains_is_named(tmp_path: Path, damage: Callable[
 
     with pytest.raises(InvalidProfile, match=text):
         read_journal(tmp_path)
+
+
+def test_rejected_windows_become_one_doubt_per_kind_with_counts(tmp_path: Path):
+    write(tmp_path)
+    with Journal(tmp_path) as journal:
+        for why in ("hot", "a foreign process", "hot"):
+            journal.append(Rejected(kind="block", phase="decode", why=why))
+        journal.append(Rejected(kind="replay", phase="{}", why="hot"))
+        for number in range(5):
+            journal.append(Rejected(kind="idle", phase="", why=f"reset by {number} J"))
+
+    doubts = {doubt.kind: doubt.text for doubt in read_journal(tmp_path).doubts if doubt != DOUBT}
+    assert doubts == {
+        "block-rejected": "3 blocks of decode were rejected: hot (2); a foreign process (1)",
+        "replay-rejected": "1 window over operators of {} was rejected: hot",
+        "idle-rejected": "5 windows at rest were rejected: "
+        "reset by 0 J (1); reset by 1 J (1); reset by 2 J (1); 2 more reasons",
+    }

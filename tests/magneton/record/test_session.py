@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from toy_meter import HOST_W, HOT, POWER_W, offer
 from toy_recording import QUICK, alive, await_true, toy_request
 
 from magneton.errors import EXIT_INTERRUPTED, Interrupted, MagnetonError, WorkerFailed, WorkerOutOfMemory
@@ -243,3 +244,62 @@ def test_a_system_with_scopes_is_surveyed_and_one_without_is_not(runs: Path):
     assert all(row.duration_s > 0 and row.samples > 0 for row in surveyed.scopes)
     assert plain.scopes == ()
     assert progress.calls[-1][:2] == (progress.calls[-1][1], progress.calls[-1][1])
+
+
+def test_a_meter_that_measures_reads_idle_power_before_and_after_with_all_sides_paused(tmp_path: Path):
+    progress = Seen()
+    plugins = offer(tmp_path)
+    request = toy_request(meter="toy", plugins=plugins)
+    for profile in record_pair(request, request, QUICK, progress):
+        assert [row.moment for row in profile.idle] == ["before", "after"]
+        first, last = profile.idle
+        assert first.power_w == pytest.approx(POWER_W) and first.host_power_w == pytest.approx(HOST_W)
+        assert first.time_s + first.duration_s <= min(block.start_s for block in profile.blocks)
+        assert last.time_s > max(block.start_s for block in profile.blocks)
+        assert {(row.round, row.phase, row.moment) for row in profile.conditions} == {
+            (round, phase, moment)
+            for round in range(QUICK.rounds)
+            for phase in PHASES
+            for moment in ("before", "after")
+        }
+        assert all(block.host_energy_j is not None for block in profile.blocks if block.pass_ == "clean")
+        assert profile.origin.replay_cache == "warm"
+        assert profile.origin.host_meter is None  # the work runs on the host itself
+        assert profile.doubts == ()
+    assert progress.calls[-1][:2] == (progress.calls[-1][1], progress.calls[-1][1])
+
+
+def test_a_model_is_not_asked_what_idling_draws():
+    profile = record(toy_request(), QUICK)
+
+    assert (profile.idle, profile.conditions) == ((), ())
+    assert profile.origin.replay_cache == "as met"
+
+
+def test_spoilt_blocks_are_read_again_and_every_try_is_told(tmp_path: Path):
+    profile = record(toy_request(meter="toy:hot", plugins=offer(tmp_path)), QUICK)
+
+    clean = [block for block in profile.blocks if block.pass_ == "clean"]
+    assert clean and all(block.energy_j is not None and block.gap == "" for block in clean)
+    told = {doubt.text for doubt in profile.doubts if doubt.kind == "block-rejected"}
+    assert told and all(text.endswith(f"rejected: {HOT}") for text in told)
+
+
+def test_a_meter_that_is_lost_in_the_middle_costs_nothing_that_was_read_before(tmp_path: Path):
+    profile = record(toy_request(meter="toy:lost", plugins=offer(tmp_path)), QUICK)
+
+    read = [block for block in profile.blocks if block.energy_j is not None]
+    lost = [block for block in profile.blocks if "the toy is broken" in block.gap]
+    assert read and lost
+    assert all(block.energy_j is None and block.duration_s > 0 for block in lost)
+    assert all(block.start_s < min(late.start_s for late in lost) for block in read)
+    assert [doubt.kind for doubt in profile.doubts if "broken" in doubt.text] == ["meter-lost"]
+    assert profile.idle[-1].moment == "before"
+    assert profile.replays == ()
+
+
+def test_the_state_of_caches_can_be_asked_for_where_operators_are_repeated(tmp_path: Path):
+    profile = record(toy_request(meter="toy", plugins=offer(tmp_path), cache="cold"), QUICK)
+    assert profile.origin.replay_cache == "cold"
+    with pytest.raises(MagnetonError, match="reads operators where they run"):
+        record(toy_request(cache="cold"), QUICK)

@@ -20,6 +20,7 @@ from magneton.worker.protocol import (
     Release,
     Replay,
     Reply,
+    Rest,
     RunBlock,
     Survey,
     TimelineBlock,
@@ -36,6 +37,7 @@ SENT: tuple[Command, ...] = (
     TimelineBlock(phase="decode", steps=3, round=1),
     Survey(phase="decode", length_s=1.5),
     Replay(phase="decode", round=2, budget_s=1.5),
+    Rest(moment="before", length_s=3.0),
     Pause(settle_s=0.5),
     Release(),
 )

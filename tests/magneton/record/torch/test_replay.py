@@ -18,6 +18,7 @@ from magneton.record.torch.in_place import EVERY, InPlaceReader, empty_call
 from magneton.record.torch.keys import operator_key
 from magneton.record.torch.looping import OUT_OF_TIME, LoopReader, dearest
 from magneton.record.torch.replay import KeyReader, ReplayMode
+from magneton.record.windows import Windows
 from magneton.workload import CALL
 
 aten = torch.ops.aten
@@ -69,7 +70,7 @@ def in_place() -> KeyReader:
 
 
 def looping() -> KeyReader:
-    return LoopReader(ClockMeter(shortest_window_s=1e-4), no_wait, budget_s=60.0)
+    return LoopReader(Windows(ClockMeter(shortest_window_s=1e-4)), budget_s=60.0)
 
 
 @pytest.mark.parametrize("reader", [in_place, looping])
@@ -147,7 +148,7 @@ class Prices(TorchDispatchMode):
         self, step: Callable[[], object], *, budget_s: float = 1e9, chosen: Collection[KeyId] | None = None
     ) -> tuple[LoopReader, list[ReplayReading]]:
         meter = ClockMeter(self.clock, power_w=4.0, shortest_window_s=2.0)
-        reader = LoopReader(meter, no_wait, budget_s=budget_s, chosen=chosen, clock_s=self.clock)
+        reader = LoopReader(Windows(meter, clock=self.clock), budget_s=budget_s, chosen=chosen)
         with self, ReplayMode(EveryKey(), reader):
             step()
         return reader, list(reader.readings(4))
@@ -271,10 +272,15 @@ def test_keys_that_are_not_worth_the_time_or_come_too_late_are_skipped():
 def test_time_goes_to_the_keys_that_cost_most_over_all_their_executions():
     often, heavy, cheap = KeyId(0), KeyId(1), KeyId(2)
     costs = [(cheap, 1.0), *((often, 2.0) for _ in range(4)), (heavy, 7.0)]
-    assert dearest(costs, 1) == {often}
-    assert dearest(costs, 2) == {often, heavy}
-    assert dearest(costs, 0) == frozenset()
-    assert dearest(costs, 9) == {often, heavy, cheap}
+
+    def one_second(key_id: KeyId) -> float:
+        return 1.0
+
+    assert dearest(costs, one_second, 1.5) == {often}
+    assert dearest(costs, one_second, 2.0) == {often, heavy}
+    assert dearest(costs, one_second, 0.9) == frozenset()
+    assert dearest(costs, one_second, 9.0) == {often, heavy, cheap}
+    assert dearest(costs, lambda key_id: 3.0 if key_id == often else 1.0, 2.0) == {heavy, cheap}
 
 
 def test_a_window_that_stays_too_short_is_no_reading():
@@ -287,7 +293,7 @@ def test_a_window_that_stays_too_short_is_no_reading():
 
     prices = Prices()
     meter = Shrinking(prices.clock, shortest_window_s=2.0)
-    reader = LoopReader(meter, no_wait, budget_s=1e9, clock_s=prices.clock)
+    reader = LoopReader(Windows(meter, clock=prices.clock), budget_s=1e9)
     with prices, ReplayMode(EveryKey(), reader):
         torch.mm(X, X)
     (row,) = reader.readings(0)

@@ -15,6 +15,7 @@ from torch_steps import ClockMeter, FunctionSystem
 from magneton.profile.model import OpId
 from magneton.record.journal import Journal
 from magneton.record.torch.timeline import ELSEWHERE, Timeline
+from magneton.record.windows import Windows
 from magneton.workload import CALL
 
 
@@ -58,7 +59,7 @@ def test_every_traced_operator_of_a_model_gets_a_duration(mode: Any, tmp_path: P
     system = small_model(mode)
     operators = traced(system)
     with Journal(tmp_path) as journal:
-        Timeline(CALL, operators).run(system, 2, 0, ClockMeter(), journal)
+        Timeline(CALL, operators).run(system, 2, 0, Windows(ClockMeter()), journal)
     durations = {row["op_id"]: row["duration_s"] for row in rows(journal, "durations")}
     assert set(durations) == {op_id for op_id, _ in operators}
     assert all(duration_s > 0 for duration_s in durations.values())
@@ -69,7 +70,7 @@ def test_durations_go_to_the_operators_that_spent_the_time(tmp_path: Path):
     large, small = torch.randn(1000, 1000), torch.randn(4, 4)
     system = FunctionSystem(lambda: {"y": [small @ small, large @ large, small @ small]})
     with Journal(tmp_path) as journal:
-        Timeline(CALL, traced(system)).run(system, 3, 0, ClockMeter(), journal)
+        Timeline(CALL, traced(system)).run(system, 3, 0, Windows(ClockMeter()), journal)
     first, heavy, last = (row["duration_s"] for row in rows(journal, "durations"))
     assert heavy > 10 * max(first, last)
 
@@ -77,7 +78,7 @@ def test_durations_go_to_the_operators_that_spent_the_time(tmp_path: Path):
 def test_the_reading_is_that_of_the_block(tmp_path: Path):
     system = small_model(torch.no_grad)
     with Journal(tmp_path) as journal:
-        reading = Timeline(CALL, traced(system)).run(system, 2, 5, ClockMeter(power_w=3.0), journal)
+        reading = Timeline(CALL, traced(system)).run(system, 2, 5, Windows(ClockMeter(power_w=3.0)), journal)
     assert (reading.pass_, reading.phase, reading.round, reading.steps) == ("timeline", CALL, 5, 2)
     assert reading.energy_j == pytest.approx(3.0 * reading.duration_s)
     assert system.calls[-4:] == ["rewind", "step"] * 2
@@ -86,7 +87,7 @@ def test_the_reading_is_that_of_the_block(tmp_path: Path):
 def test_host_spans_add_up_to_the_step(tmp_path: Path):
     system = small_model(torch.no_grad)
     with Journal(tmp_path) as journal:
-        Timeline(CALL, traced(system)).run(system, 1, 0, ClockMeter(), journal)
+        Timeline(CALL, traced(system)).run(system, 1, 0, Windows(ClockMeter()), journal)
     kernels = rows(journal, "kernels")
     rest = [row for row in kernels if row["name"] == ELSEWHERE]
     assert len(rest) == 1 and rest[0]["op_id"] is None
@@ -101,9 +102,9 @@ def test_spans_are_kept_of_the_first_block_only_and_durations_of_each(tmp_path: 
     operators = traced(system)
     with Journal(tmp_path) as journal:
         timeline = Timeline(CALL, operators)
-        timeline.run(system, 1, 0, ClockMeter(), journal)
+        timeline.run(system, 1, 0, Windows(ClockMeter()), journal)
         kept = len(rows(journal, "kernels"))
-        timeline.run(system, 1, 1, ClockMeter(), journal)
+        timeline.run(system, 1, 1, Windows(ClockMeter()), journal)
     assert len(rows(journal, "kernels")) == kept
     assert len(rows(journal, "durations")) == 2 * len(operators)
 
@@ -112,7 +113,7 @@ def test_a_timeline_of_other_work_is_doubted(tmp_path: Path):
     system = small_model(torch.no_grad)
     strangers = [(OpId(place), "aten.conv2d.default") for place in range(5)]
     with Journal(tmp_path) as journal:
-        Timeline(CALL, strangers).run(system, 1, 0, ClockMeter(), journal)
+        Timeline(CALL, strangers).run(system, 1, 0, Windows(ClockMeter()), journal)
     assert [row["kind"] for row in rows(journal, "doubts")] == ["timeline-incomplete"]
     assert rows(journal, "durations") == []
     assert {row["op_id"] for row in rows(journal, "kernels")} == {None}
@@ -132,6 +133,6 @@ def test_a_training_step_is_recognised_up_to_what_autograd_adds(tmp_path: Path):
     system = FunctionSystem(work)
     operators = traced(system)
     with Journal(tmp_path) as journal:
-        Timeline(CALL, operators).run(system, 1, 0, ClockMeter(), journal)
+        Timeline(CALL, operators).run(system, 1, 0, Windows(ClockMeter()), journal)
     unseen = {op_id for op_id, _ in operators} - {row["op_id"] for row in rows(journal, "durations")}
     assert {name for op_id, name in operators if op_id in unseen} <= {"aten.detach.default"}

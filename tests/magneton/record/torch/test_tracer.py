@@ -15,6 +15,7 @@ from torch_steps import ClockMeter, FunctionSystem
 from magneton.profile.model import ReplayReading
 from magneton.record.journal import Journal
 from magneton.record.torch.tracer import TorchTracer
+from magneton.record.windows import Windows
 from magneton.workload import CALL
 
 
@@ -75,7 +76,7 @@ def recorded(tmp_path: Path) -> Recorded:
 
 def replayed(recorded: Recorded, meter: ClockMeter, *, budget_s: float = 60.0) -> Path:
     tracer, system, journal = recorded
-    tracer.replay(system, CALL, 0, meter, journal, budget_s)
+    tracer.replay(system, CALL, 0, Windows(meter), journal, budget_s)
     return journal.folder
 
 
@@ -126,7 +127,7 @@ def test_a_coarse_meter_skips_views_and_says_so_once(recorded: Recorded):
 def test_with_time_for_one_key_the_others_are_skipped_in_every_round(recorded: Recorded, timed: bool):
     tracer, system, journal = recorded
     if timed:
-        tracer.timeline(system, CALL, 2, 0, ClockMeter(), journal)
+        tracer.timeline(system, CALL, 2, 0, Windows(ClockMeter()), journal)
     replayed(recorded, ClockMeter(shortest_window_s=0.05), budget_s=0.1)
     folder = replayed(recorded, ClockMeter(shortest_window_s=0.05), budget_s=0.1)
     read = {row["key_id"] for row in rows(folder, "replays")}
@@ -139,7 +140,7 @@ def test_with_time_for_one_key_the_others_are_skipped_in_every_round(recorded: R
 def test_a_key_read_in_a_later_round_is_no_longer_skipped(recorded: Recorded):
     tracer, system, journal = recorded
     meter = ClockMeter(shortest_window_s=1e-4)
-    tracer.replay(system, CALL, 0, meter, journal, 0.0)
+    tracer.replay(system, CALL, 0, Windows(meter), journal, 0.0)
     assert rows(journal.folder, "replays") == []
     folder = replayed(recorded, ClockMeter())  # a meter that has time for all
     latest = {row["key_id"]: row["skipped"] for row in rows(folder, "keys")}
@@ -148,7 +149,7 @@ def test_a_key_read_in_a_later_round_is_no_longer_skipped(recorded: Recorded):
 
 def test_the_timeline_reads_a_block_and_times_the_operators(recorded: Recorded):
     tracer, system, journal = recorded
-    reading = tracer.timeline(system, CALL, 3, 2, ClockMeter(), journal)
+    reading = tracer.timeline(system, CALL, 3, 2, Windows(ClockMeter()), journal)
     assert (reading.pass_, reading.steps, reading.round) == ("timeline", 3, 2)
     timed = {row["op_id"] for row in rows(journal.folder, "durations")}
     assert timed == {row["op_id"] for row in rows(journal.folder, "operators")}
@@ -157,7 +158,7 @@ def test_the_timeline_reads_a_block_and_times_the_operators(recorded: Recorded):
 def doubts_of(work: Callable[[], Mapping[str, Any]], folder: Path) -> list[str]:
     tracer, system, journal = TorchTracer(), FunctionSystem(work), Journal(folder)
     tracer.trace(system, CALL, journal)
-    tracer.replay(system, CALL, 0, ClockMeter(), journal, 1.0)
+    tracer.replay(system, CALL, 0, Windows(ClockMeter()), journal, 1.0)
     return [row["kind"] for row in rows(folder, "doubts")]
 
 
@@ -192,7 +193,7 @@ def test_compiled_code_is_replayed_as_it_was_traced(tmp_path: Path):
     system = FunctionSystem(lambda: {"y": compiled(x)})
     tracer, journal = TorchTracer(), Journal(tmp_path)
     tracer.trace(system, CALL, journal)
-    tracer.replay(system, CALL, 0, ClockMeter(), journal, 1.0)
+    tracer.replay(system, CALL, 0, Windows(ClockMeter()), journal, 1.0)
     operators = rows(tmp_path, "operators")
     assert len(operators) == 3
     assert {row["key_id"] for row in rows(tmp_path, "replays")} == {row["key_id"] for row in operators}
@@ -203,7 +204,7 @@ def test_in_place_energies_add_up_to_no_more_than_the_window_around_them(recorde
     """What is attributed to keys is a part of what one meter saw around the whole replay."""
     tracer, system, journal = recorded
     meter = ClockMeter()
-    tracer.replay(system, CALL, 0, meter, journal, 60.0)
+    tracer.replay(system, CALL, 0, Windows(meter), journal, 60.0)
     readings = [ReplayReading(**row) for row in rows(journal.folder, "replays")]
     attributed_j = sum((row.energy_j or 0.0) * row.executions for row in readings)
     assert 0 < attributed_j <= sum(window.energy_j or 0.0 for window in meter.windows) + 1e-12
@@ -226,7 +227,7 @@ class Compiled(FunctionSystem):
 def test_a_system_that_compiles_by_itself_is_seen_uncompiled_and_measured_as_it_is(tmp_path: Path):
     system, tracer, journal = Compiled(), TorchTracer(), Journal(tmp_path)
     tracer.trace(system, CALL, journal)
-    tracer.replay(system, CALL, 0, ClockMeter(), journal, 1.0)
+    tracer.replay(system, CALL, 0, Windows(ClockMeter()), journal, 1.0)
     assert system.opened == 0
     assert rows(tmp_path, "doubts") == []
     kept = np.load(tmp_path / "outputs" / f"{CALL}.y.npy")
