@@ -1,11 +1,11 @@
-"""NVIDIA boards: each with its sensors' probe, what it is like now, and what the framework calls it."""
+"""NVIDIA boards: each with its sensors' probe, and what it is like now."""
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from magneton.doctor.model import Check, Conditions
+from magneton.doctor.selection import selected
 from magneton.doctor.surroundings import Surroundings
 from magneton.errors import MagnetonError
 from magneton.meters.board import Board, board_count, open_board
@@ -15,16 +15,14 @@ from magneton.meters.nvml import GAIN, PERIODS, SHORTEST_S
 from magneton.meters.probe import AGREE, BoardProbe, probe_board
 from magneton.meters.probe_cache import keep_probe, kept_probe
 from magneton.meters.sensors import SensorAbsent, SensorUnusable
-from magneton.meters.visible import board_indices
 
 PROBE_S = 7
 PROBES = "sensors"  # of the cache folder, where the meter keeps its probes
-VISIBLE = "CUDA_VISIBLE_DEVICES"
 _CONTAINER = "in a container: docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,utility"
 
 
 def look_at_boards(around: Surroundings, *, fresh: bool) -> tuple[Check, ...]:
-    """Every board that the driver knows, hidden ones too, and which of them the framework sees."""
+    """Every board that the driver knows, and which of them the framework sees. Hidden ones are left alone."""
     try:
         nvml = around.nvml()
         count = board_count(nvml)
@@ -32,32 +30,14 @@ def look_at_boards(around: Surroundings, *, fresh: bool) -> tuple[Check, ...]:
         return (_refused("nvml", error, around),)
     if count == 0:
         return (Check(name="nvml", state="absent", detail="the driver knows no board"),)
-    boards = [_board(around, nvml, index, fresh=fresh) for index in range(count)]
-    return (*boards, _visible(around, nvml, count))
-
-
-def seen_boards(nvml: Any, environment: Mapping[str, str], count: int) -> dict[str, int]:
-    """NVML's index by the framework's name of a board. Raises what hides the first of them."""
-    seen = {"cuda:0": board_indices(nvml, "cuda:0", environment)[0]}
-    for ordinal in range(1, count):
-        try:
-            (seen[f"cuda:{ordinal}"],) = board_indices(nvml, f"cuda:{ordinal}", environment)
-        except (SensorAbsent, SensorUnusable):
-            break
-    return seen
-
-
-def _visible(around: Surroundings, nvml: Any, count: int) -> Check:
-    """What CUDA_VISIBLE_DEVICES selects."""
-    value = around.environment.get(VISIBLE)
-    setting = f"{VISIBLE} is not set" if value is None else f"{VISIBLE}={value}"
-    try:
-        seen = seen_boards(nvml, around.environment, count)
-    except (SensorAbsent, SensorUnusable) as error:
-        state = "absent" if isinstance(error, SensorAbsent) else "unusable"
-        return Check(name="cuda devices", state=state, detail=f"{setting}: {error}", advice=error.hint)
-    names = ", ".join(f"{name} is board {index}" for name, index in seen.items())
-    return Check(name="cuda devices", state="ok", detail=f"{setting}: {names}")
+    selection = selected(nvml, around.environment, count)
+    boards = [
+        _hidden(nvml, index, around)
+        if index in selection.hidden
+        else _board(around, nvml, index, fresh=fresh)
+        for index in range(count)
+    ]
+    return (*boards, selection.check)
 
 
 def _board(around: Surroundings, nvml: Any, index: int, *, fresh: bool) -> Check:
@@ -89,6 +69,17 @@ def _board(around: Surroundings, nvml: Any, index: int, *, fresh: bool) -> Check
         probe=probe,
         now=now,
     )
+
+
+def _hidden(nvml: Any, index: int, around: Surroundings) -> Check:
+    """Work that starts here does not meet it: watching its sensors for seconds would be for nothing."""
+    name = f"nvml, board {index}"
+    try:
+        board = open_board(nvml, index)
+    except (SensorAbsent, SensorUnusable) as error:
+        return _refused(name, error, around)
+    board.close()
+    return Check(name=name, state="absent", detail=f"{board.name} ({board.uuid}), hidden and not probed")
 
 
 def _probed(around: Surroundings, board: Board, index: int, *, fresh: bool) -> BoardProbe:

@@ -7,6 +7,7 @@ from magneton.doctor.model import Check, Diagnosis
 from magneton.doctor.models import look_at_models
 from magneton.doctor.place import is_busy, look_at_machine, look_at_packages
 from magneton.doctor.processors import look_at_cpu_clock, look_at_rapl
+from magneton.doctor.selection import NAME as CUDA_DEVICES
 from magneton.doctor.surroundings import Surroundings
 from magneton.doctor.trust import sentences
 from magneton.doctor.zeus import look_at_zeus
@@ -36,9 +37,10 @@ def examine(surroundings: Surroundings | None = None, *, fresh: bool = False) ->
 
 def _automatic(sensors: Sequence[Check]) -> dict[str, str]:
     """What ``--meter auto`` takes: the one sensor of a kind of device, if it can be read."""
+    states = {sensor.name: sensor.state for sensor in sensors}
     ready = {sensor.name.partition(",")[0] for sensor in sensors if sensor.state == "ok"}
-    known = {sensor.name for sensor in sensors}
-    kinds = ["cpu", "cuda"] if "cuda devices" in known else ["cpu"]
-    if {sensor.name: sensor.state for sensor in sensors}.get("cuda devices", "ok") != "ok":
-        ready.discard(SENSORS["cuda"])
-    return {kind: SENSORS[kind] if SENSORS[kind] in ready else "modelled" for kind in kinds}
+    taken = {"cpu": SENSORS["cpu"] if SENSORS["cpu"] in ready else "modelled"}
+    if CUDA_DEVICES in states:
+        found = states[CUDA_DEVICES] == "ok" and SENSORS["cuda"] in ready
+        taken["cuda"] = SENSORS["cuda"] if found else "modelled"
+    return taken

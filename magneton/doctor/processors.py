@@ -56,7 +56,6 @@ def look_at_cpu_clock() -> Check:
         state="ok",
         detail=f"CPU time of a process in steps of {step_s * 1e6:.2f} us, times {power.value:g} W per core",
         advice="measure with one thread: spinning threads count",
-        reads=f"CPU-seconds times {power.value:g} W per core; no sensor",
         update_period_s=step_s,
         resolution_j=step_s * power.value,
         shortest_window_s=0.0,

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from magneton.doctor.model import Check
+from magneton.doctor.model import Check, Conditions
+from magneton.meters.board_state import DISTURBING
 from magneton.meters.probe import AGREE
 
 COUNTED = "counted: exact and the same on every machine, and silent on how well the work is done"
@@ -10,6 +11,7 @@ MODELLED = "modelled: ratios of CPU time of one thread; joules only within a fac
 MODELLED_DEVICE = (
     "modelled:DEVICE: which side would spend more on that device, where intervals do not overlap; no joules"
 )
+CALIBRATED = "modelled:FILE.toml: the same for the very device here, once magneton calibrate has fitted it"
 
 
 def sentences(sensors: Sequence[Check], models: Sequence[Check], *, busy: bool) -> tuple[str, ...]:
@@ -32,11 +34,14 @@ def _sentences(sensors: Sequence[Check], models: Sequence[Check], *, busy: bool)
         )
     for sensor in zeus:
         yield f"zeus: {sensor.reads}; in windows of {sensor.shortest_window_s:g} s or more"
-    if boards and not rapl:
-        yield "the host beside a board: CPU time times an assumed power, as no counter of it may be read"
+    if boards:
+        read = "by rapl" if rapl else "CPU time times an assumed power, as no counter of it may be read"
+        yield f"the host, told beside a board: {read}"
     yield f"{MODELLED}{'; nothing of what a board spends' if boards else ''}"
     if any(model.state == "ok" for model in models):
         yield MODELLED_DEVICE
+    if boards or rapl or zeus:
+        yield CALIBRATED
     yield COUNTED
     if busy:
         yield "now: this machine is busy, so that intervals will be wide and wall-clock times mean little"
@@ -49,12 +54,16 @@ def _of_board(sensor: Check) -> str:
     if probe is not None and probe.agreement is not None and abs(probe.agreement - 1) > AGREE:
         joules = f"no joules (power is {probe.agreement:.2f} of what the counter says)"
     text = f"{sensor.name}: ratios on one board, {joules}, in {held}"
-    if now is not None and (now.throttle or now.processes):
-        text += "; not now: " + " and ".join(
-            [f"clocks are held down ({', '.join(now.throttle)})"] * bool(now.throttle)
-            + ["others compute on it"] * bool(now.processes)
-        )
-    return text
+    against = () if now is None else tuple(_against(now))
+    return f"{text}; not now: {' and '.join(against)}" if against else text
+
+
+def _against(now: Conditions) -> Iterator[str]:
+    """What would make the meter reject a window."""
+    if held := sorted(set(now.throttle) & DISTURBING):
+        yield f"clocks are held down ({', '.join(held)})"
+    if now.processes:
+        yield "others compute on it"
 
 
 def _percent(gain: float | None) -> str:

@@ -124,10 +124,8 @@ def test_a_probe_is_said_beforehand_and_kept_until_a_fresh_one_is_wanted(host: H
     assert "board 0, NVIDIA H100 80GB HBM3" in first["said"][0]
     assert first["took_s"] > 3
     assert second["took_s"] < 0.5
-    assert (
-        first["sensors"] == second["sensors"]
-        or first["by_name"]["nvml, board 0"]["probe"] == (second["by_name"]["nvml, board 0"]["probe"])
-    )
+    probes = [found["by_name"]["nvml, board 0"]["probe"] for found in (first, second)]
+    assert probes[0] == probes[1]
 
 
 def test_each_board_has_its_own_state(host: Host, tmp_path: Path) -> None:
@@ -177,11 +175,29 @@ def test_what_the_framework_calls_a_board(
     assert (found["state"], found["detail"]) == ("ok", detail)
 
 
+def test_hidden_boards_are_named_and_left_alone(host: Host, tmp_path: Path) -> None:
+    found = looked(host, tmp_path, ["A100", "A100"], variables={"CUDA_VISIBLE_DEVICES": "1"})
+
+    assert found["by_name"]["nvml, board 0"]["state"] == "absent"
+    assert "hidden and not probed" in found["by_name"]["nvml, board 0"]["detail"]
+    assert found["by_name"]["nvml, board 1"]["state"] == "ok"
+    assert len(found["said"]) == 1
+
+
+def test_where_it_is_not_clear_which_board_is_meant_all_are_probed(host: Host, tmp_path: Path) -> None:
+    found = looked(host, tmp_path, ["A100", "H100"])
+
+    assert found["by_name"]["cuda devices"]["state"] == "unusable"
+    assert "CUDA_DEVICE_ORDER=PCI_BUS_ID" in found["by_name"]["cuda devices"]["advice"]
+    assert len(found["said"]) == 2
+    assert found["meters"]["cuda"] == "modelled"
+
+
 def test_a_device_that_is_not_there_takes_auto_away_from_the_board(host: Host, tmp_path: Path) -> None:
     found = looked(host, tmp_path, ["A100"], variables={"CUDA_VISIBLE_DEVICES": "7"})
 
     assert found["by_name"]["cuda devices"]["state"] == "absent"
-    assert found["by_name"]["nvml, board 0"]["state"] == "ok"
+    assert found["by_name"]["nvml, board 0"]["state"] == "absent"
     assert found["meters"]["cuda"] == "modelled"
 
 
