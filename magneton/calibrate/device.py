@@ -17,6 +17,7 @@ from magneton.calibrate.workbench import (
     CONSTANT,
     LAUNCH,
     MEMORY,
+    ZEROS,
     Benchmark,
     DeviceFacts,
     energy_term,
@@ -98,9 +99,13 @@ def device_of(
     rows.append(_no_more_than(parts.energy(CACHE), memory))
     for kind, arithmetic in parts.units():
         rows += [parts.rate(rate_term(kind, arithmetic)), parts.energy(energy_term(kind, arithmetic))]
+    return _assembled(f"{facts.name}, calibrated", rows, parts.units()), tuple(rows)
+
+
+def _assembled(name: str, rows: Sequence[Row], units: Sequence[tuple[UnitKind, Arithmetic]]) -> DeviceModel:
     found = {row.name: row.coefficient for row in rows}
-    device = DeviceModel(
-        name=f"{facts.name}, calibrated",
+    return DeviceModel(
+        name=name,
         constant_power_w=found[CONSTANT],
         tdp_w=found[TDP],
         shortest_kernel_s=found[KERNEL],
@@ -115,10 +120,9 @@ def device_of(
                 flop_per_s=found[rate_term(kind, arithmetic)],
                 j_per_flop=found[energy_term(kind, arithmetic)],
             )
-            for kind, arithmetic in parts.units()
+            for kind, arithmetic in units
         ),
     )
-    return device, tuple(rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +151,7 @@ class _Parts:
             found = self.fitted.terms.get(term)
             return self._from_shipped(term, NOT_RUN if found is None else found.doubt)
         found = self.fitted.terms[term]
-        source = f"fitted on {self.by}, from {found.readings} windows"
+        source = f"fitted on {self.by}, from {found.readings} windows{self._on_zeros(found)}"
         return Row(name=term, coefficient=_coefficient(found, source), origin="fitted")
 
     def rate(self, name: str) -> Row:
@@ -175,6 +179,13 @@ class _Parts:
             value=facts.cache_bytes, low=facts.cache_bytes / 2, high=facts.cache_bytes, source=source
         )
         return Row(name=CACHE_SIZE, coefficient=size, origin="driver")
+
+    def _on_zeros(self, found: Fitted) -> str:
+        """Bits that never change cost less: how much of a coefficient depends on the data."""
+        zeros = self.fitted.terms.get(found.term + ZEROS)
+        if zeros is None or not zeros.determined:
+            return ""
+        return f"; operands that are all zero cost {zeros.value / found.value:.0%} of it"
 
     def _is_fitted(self, term: str) -> bool:
         return term in self.fitted.terms and self.fitted.terms[term].determined

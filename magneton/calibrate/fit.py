@@ -119,6 +119,11 @@ def fit(
         )
         for k, term in enumerate(problem.terms)
     }
+    _refuse_undetermined(fitted)
+    return Fit(terms=fitted, errors=tuple(float(each) for each in problem.rows @ solution - 1))
+
+
+def _refuse_undetermined(fitted: Mapping[str, Fitted]) -> None:
     if not fitted[CONSTANT].determined:
         raise NotIdentifiable(
             f"the constant power cannot be told: {fitted[CONSTANT].doubt}",
@@ -129,7 +134,6 @@ def fit(
             "the readings show a constant power, whatever the device did",
             hint="does the meter read this device? magneton doctor lists what it reads",
         )
-    return Fit(terms=fitted, errors=tuple(float(each) for each in problem.rows @ solution - 1))
 
 
 def _is_of_device(term: str) -> bool:

@@ -1,6 +1,7 @@
 """Which shipped device is most like the one at hand, to take from it what could not be fitted.
 
-By name where the name says it, else by how fast memory and arithmetic are, which every calibration measures.
+One of its kind: by name where the name says it, else by how fast memory and arithmetic are, which every
+calibration measures.
 """
 
 import math
@@ -9,14 +10,23 @@ from collections.abc import Mapping
 
 from magneton.calibrate.workbench import DeviceFacts
 from magneton.profile.device import DeviceModel
+from magneton.system import Kind
+
+PROCESSORS = ("epyc", "xeon")  # families; all other files in configs/devices are boards
 
 
 def nearest_device(facts: DeviceFacts, rates: Mapping[str, float], shipped: Mapping[str, DeviceModel]) -> str:
     """The name of a shipped device; ``rates`` are bandwidth and peaks, by their names in the model."""
-    named = [name for name in shipped if _names(name, _plain(facts.name))]
+    alike = sorted(name for name in shipped if kind_of_shipped(name) == facts.kind) or sorted(shipped)
+    named = [name for name in alike if _names(name, _plain(facts.name))]
     if named:
         return max(named, key=len)
-    return min(sorted(shipped), key=lambda name: _distance(rates, shipped[name]))
+    return min(alike, key=lambda name: _distance(rates, shipped[name]))
+
+
+def kind_of_shipped(name: str) -> Kind:
+    """A processor's highest power would be none of a board's, however near their rates are."""
+    return "cpu" if name.startswith(PROCESSORS) else "cuda"
 
 
 def _distance(rates: Mapping[str, float], device: DeviceModel) -> float:

@@ -94,9 +94,15 @@ class TorchWorkbench:
 
     def _prepare(self, benchmark: Benchmark) -> None:
         self._steps = (_nothing, None)  # lets go of the operands before new ones are made
-        once = _step(benchmark, self.device)
-        once()
-        self.synchronise()
+        try:
+            once = _step(benchmark, self.device)
+            once()
+            self.synchronise()
+        except torch.OutOfMemoryError as error:
+            raise MagnetonError(
+                f"{self.device} has too little memory free for {benchmark.name!r}",
+                hint="end what else uses its memory",
+            ) from error
         short = benchmark.work in ("sum", "copy") and moved_bytes(benchmark) < _BATCHED_BYTES
         self._steps = (once, _captured(once) if self._on_board and short else None)
         self._prepared = benchmark.name
@@ -143,6 +149,15 @@ def _chain(depth: int) -> Callable[[torch.Tensor], torch.Tensor]:
     return jiterator._create_jit_fn(_CHAIN.format(depth=depth))  # documented under this name
 
 
+def _chains_run(device: str) -> bool:
+    """Not where PyTorch comes without the compiler that it uses for them."""
+    try:
+        _chain(1)(torch.zeros(1, device=device))
+    except RuntimeError:
+        return False
+    return True
+
+
 def _captured(once: Callable[[], object]) -> Callable[[], object]:
     """``_BATCH`` repetitions as a graph."""
     graph = torch.cuda.CUDAGraph()
@@ -164,7 +179,7 @@ def _board_facts(device: str) -> DeviceFacts:
         cache_bytes=float(properties.L2_cache_size) or None,
         free_bytes=int(free_bytes),
         matrix=("float16", "bfloat16") if amd else _tensor_cores(properties.major),
-        chains=hasattr(torch.cuda, "jiterator"),
+        chains=_chains_run(device),
     )
 
 

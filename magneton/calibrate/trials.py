@@ -13,11 +13,13 @@ from magneton.calibrate.workbench import Benchmark, Workbench
 from magneton.errors import MagnetonError
 from magneton.meters.clock import Clock
 from magneton.meters.meter import Meter, Reading, State
+from magneton.meters.sensors import SensorUnusable
 from magneton.record.progress import Progress
 
 LEAST_ROUNDS, MOST_ROUNDS = 3, 10
 WARM_UP_S = 1.0
 RETRIES = 2  # of a window that was not read
+GIVE_UP = 4  # trials one after the other of which none was read: the sensor is gone
 _MARGIN = 1.1  # on the shortest window: how long a repetition takes is known to a few per cent
 _SHORTEST_S = 0.5
 _AROUND_S = 0.5  # what opening and closing a window takes beside
@@ -77,6 +79,17 @@ def measure(
         for benchmark in shuffled.sample(benchmarks, len(benchmarks)):
             progress.update(len(trials), rounds * len(benchmarks), benchmark.name)
             trials.append(bench.trial(benchmark, number))
+            _refuse_silence(trials[-GIVE_UP:])
+
+
+def _refuse_silence(latest: Sequence[Trial]) -> None:
+    """A sensor that was lost would be asked in vain for the rest of the budget."""
+    if len(latest) == GIVE_UP and all(trial.energy_j is None for trial in latest):
+        raise SensorUnusable(
+            f"{GIVE_UP} benchmarks one after the other were not read, each tried {RETRIES + 1} times: "
+            f"{latest[-1].gap}",
+            hint="magneton doctor says what the sensor of this device can do",
+        )
 
 
 class _Bench:

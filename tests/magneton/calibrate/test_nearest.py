@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from planted_device import FACTS
 
-from magneton.calibrate.nearest import nearest_device
+from magneton.calibrate.nearest import kind_of_shipped, nearest_device
 from magneton.meters.devices import device_names, read_model
 
 SHIPPED = {name: read_model(name) for name in device_names()}
@@ -24,7 +24,9 @@ SHIPPED = {name: read_model(name) for name in device_names()}
     ],
 )
 def test_by_its_name(name: str, nearest: str) -> None:
-    assert nearest_device(replace(FACTS, name=name), {}, SHIPPED) == nearest
+    facts = replace(FACTS, name=name, kind=kind_of_shipped(nearest))
+
+    assert nearest_device(facts, {}, SHIPPED) == nearest
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -36,13 +38,21 @@ def test_by_its_rates_where_the_name_says_nothing(name: str) -> None:
         if each == "memory_bytes_per_s" or each.endswith("flop_per_s")
     }
 
-    assert nearest_device(replace(FACTS, name="a device"), rates, SHIPPED) == name
+    facts = replace(FACTS, name="a device", kind=kind_of_shipped(name))
+
+    assert nearest_device(facts, rates, SHIPPED) == name
 
 
-def test_a_small_processor_is_nearest_to_a_processor() -> None:
-    rates = {"memory_bytes_per_s": 25e9, "vector float32 flop_per_s": 150e9}
+def test_a_slow_processor_is_nearest_to_a_processor() -> None:
+    rates = {"memory_bytes_per_s": 7e9, "vector float32 flop_per_s": 45e9, "matrix bfloat16 flop_per_s": 3e11}
 
-    assert nearest_device(replace(FACTS, name="a laptop", kind="cpu"), rates, SHIPPED) in (
-        "epyc9534",
-        "xeon8480",
-    )
+    nearest = nearest_device(replace(FACTS, name="a laptop", kind="cpu"), rates, SHIPPED)
+
+    assert nearest in ("epyc9534", "xeon8480")
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_every_shipped_device_is_known_as_a_board_or_a_processor(name: str) -> None:
+    is_board = SHIPPED[name].name.startswith(("NVIDIA", "AMD Instinct"))
+
+    assert kind_of_shipped(name) == ("cuda" if is_board else "cpu")

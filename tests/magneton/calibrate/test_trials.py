@@ -167,3 +167,13 @@ def test_what_the_device_was_like_is_kept() -> None:
     (trial, *_) = measured(meter)
 
     assert (trial.throttle, trial.foreign) == (("hw-thermal",), 2)
+
+
+def test_a_sensor_that_is_gone_ends_the_work() -> None:
+    trials: list[Trial] = []
+    meter = PlantedMeter(device=PlantedDevice(), gap=lambda window: "lost" if window > 10 else "")
+
+    with pytest.raises(SensorUnusable, match=r"4 benchmarks .* lost"):
+        measured(meter, trials=trials)
+
+    assert [trial.energy_j is None for trial in trials] == [False] * 10 + [True] * 4
