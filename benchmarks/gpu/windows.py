@@ -21,6 +21,7 @@ from magneton.errors import MagnetonError
 from magneton.meters.clock import Clock
 from magneton.meters.meter import Meter, Reading
 
+SETTING_UP = 3  # executions
 BATCH_S = 0.05  # of executions that are queued before the board is waited for
 STILL_S = 2.0  # a counter that has not changed for so long does not
 
@@ -84,7 +85,11 @@ class Seeker:
 
 
 def pace_of(bench: Bench, subject: Subject, length_s: float) -> Pace:
-    """Warms up for ``length_s``, and tells how fast the work went in the second half."""
+    """Warms up for about ``length_s``, and tells how fast the work went in the second half.
+
+    The first executions load kernels and do not count.
+    """
+    _timed(bench, lambda: subject.run(SETTING_UP))
     done, took_s = 1, _timed(bench, lambda: subject.run(1))
     while took_s < length_s / 2:
         done = max(done + 1, min(10 * done, round(done * length_s / 2 / max(took_s, 1e-9))))

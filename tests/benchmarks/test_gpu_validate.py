@@ -4,15 +4,18 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from gpu.bench import Case, Subject
 from gpu.estimates import ratio_of_pairs, t_quantile
 from gpu.torch_bench import TorchBench
+from gpu.windows import pace_of
+from powercap_tree import TurnedClock
 from simulated_bench import CASES, OPERATORS, joules
 from simulated_board import (
     A100,
@@ -27,6 +30,8 @@ from simulated_board import (
     compiler,
     environment,
 )
+
+from magneton.meters.clock import Clock
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "gpu" / "validate.sh"
 BENCH = "simulated_bench:SimulatedBench"
@@ -59,6 +64,43 @@ def rehearsed(
     ended = started(place, "--bench", BENCH, *arguments, variables=variables)
     assert ended.returncode == status, ended.stderr
     return json.loads(place.read_text())
+
+
+class SlowStart:
+    """A bench whose work takes a second to load, and then a millisecond."""
+
+    device = "cuda:0"
+    shortest = "work"
+
+    def __init__(self) -> None:
+        self.turned = TurnedClock()
+        self.clock: Clock = self.turned
+        self.queued_s = 1.0
+
+    def machine(self) -> Mapping[str, str]:
+        return {}
+
+    def operators(self) -> Mapping[str, Callable[[], Subject]]:
+        return {"work": lambda: Subject(name="work", what="", run=self.run)}
+
+    def cases(self) -> Mapping[str, Callable[[], Case]]:
+        return {}
+
+    def run(self, times: int) -> None:
+        self.queued_s += times * 1e-3
+
+    def synchronise(self) -> None:
+        self.turned.sleep(self.queued_s)
+        self.queued_s = 0.0
+
+
+def test_the_pace_is_not_that_of_loading_kernels() -> None:
+    bench = SlowStart()
+
+    pace = pace_of(bench, bench.operators()["work"](), 0.5)
+
+    assert pace.execution_s == pytest.approx(1e-3)
+    assert pace.times(2.0) == 2000
 
 
 @needs_gcc
@@ -169,6 +211,29 @@ def test_missing_packages_are_named_in_one_line(tmp_path: Path) -> None:
     assert ended.returncode == 2
     assert "lacks numpy, nvidia-ml-py, torch: name an interpreter that has it with --python" in ended.stderr
     assert len(ended.stderr.splitlines()) == 1
+
+
+def test_torch_numpy_and_nvidia_ml_py_are_all_it_needs() -> None:
+    """What else magneton depends on may be missing where it runs: here it cannot be imported."""
+    program = (
+        "import sys\n"
+        "for name in ('scipy', 'pandas', 'pyarrow', 'typer', 'rich', 'zeus', 'packaging', 'safetensors'):\n"
+        "    sys.modules[name] = None\n"
+        "import gpu.validation\n"
+        "from gpu.estimates import ratio_of_pairs\n"
+        "assert ratio_of_pairs([2.0] * 5, [1.0] * 5).low == 2.0\n"
+    )
+    paths = os.pathsep.join(map(str, (SCRIPT.parents[1], SCRIPT.parents[2])))
+
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        env=dict(os.environ) | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ended.returncode == 0, ended.stderr
 
 
 def test_an_interpreter_that_does_not_exist_is_named(tmp_path: Path) -> None:
