@@ -122,6 +122,18 @@ def test_power_adds_up_to_a_counter(even: bool, mean_w: float) -> None:
     assert figures.looks < 30 * 20 + 100
 
 
+def test_a_change_of_power_after_none_is_found_as_closely() -> None:
+    clock = FakeClock(0.0)
+    figures = Figures(clock, 0.2)  # two periods of 100 ms each: every second change is none
+    edges = PowerEdges(figures.power_w, clock.now_s, period_s=0.1)
+    watch = clock.watch(edges.look)
+    clock.sleep(4.0)
+    watch.stop()
+
+    assert 36 <= len(edges.seen) <= 41
+    assert max(edge.slack_s for edge in edges.seen[2:]) <= 2.1 * POLL_S
+
+
 def test_power_that_is_gone_is_a_fault() -> None:
     clock = FakeClock(0.0)
     figures = Figures(clock, 0.1)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -96,8 +97,8 @@ def test_few_pieces_begin_at_even_phases_of_the_period() -> None:
         bench.clock.sleep(2.0)
         bench.meter.end()
 
-    gaps = [after - before for before, after in zip(sorted(phases), sorted(phases)[1:], strict=False)]
-    assert max(gaps) < 0.025
+    around = [*sorted(phases), min(phases) + 0.1]
+    assert max(after - before for before, after in pairwise(around)) < 0.03
 
 
 def test_looks_are_few() -> None:
@@ -172,6 +173,7 @@ def test_a_counter_that_freezes_is_a_gap(pieces: int) -> None:
     reading = bench.meter.end()
 
     assert (reading.energy_j, reading.gap) == (None, "the energy counter stood still for 2 s")
+    assert len(bench.meter.samples()) > 20  # power goes on
 
 
 def test_a_counter_that_loses_half_a_second_is_a_gap() -> None:
@@ -340,13 +342,14 @@ def test_looks_that_come_late_cost_precision_and_no_more() -> None:
     assert reading.energy_j == pytest.approx(600.0, rel=0.01)
 
 
-def test_looks_that_hardly_come_are_a_gap() -> None:
+@pytest.mark.parametrize(("late_s", "gap"), [(0.3, "were seen too late"), (0.7, "changed too seldom")])
+def test_looks_that_hardly_come_are_a_gap(late_s: float, gap: str) -> None:
     bench = Bench()
-    bench.clock.late_s = 0.7
+    bench.clock.late_s = late_s
     reading = bench.window()
 
     assert reading.energy_j is None
-    assert reading.gap
+    assert gap in reading.gap
 
 
 def test_a_counter_that_polling_disturbs_is_replaced_by_power() -> None:
@@ -354,7 +357,9 @@ def test_a_counter_that_polling_disturbs_is_replaced_by_power() -> None:
     info = bench.meter.info()
 
     assert bench.window().energy_j == pytest.approx(600.0, rel=5e-3)
-    assert bench.window(pieces=FEW).energy_j == pytest.approx(600.0, rel=0.03)
+    few = bench.window(pieces=FEW)
+    assert few.energy_j == pytest.approx(600.0, rel=0.03)
+    assert few.agreement == pytest.approx(1.0, abs=0.12)
     assert info.source.startswith("instantaneous power of NVIDIA Fake")
     assert info.window_error >= Bench().meter.info().window_error
 

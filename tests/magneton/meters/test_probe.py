@@ -31,6 +31,23 @@ def test_a_board_without_instant_power_has_no_agreement() -> None:
     assert (probe.source, probe.agreement, probe.fields) == ("counter", None, ())
 
 
+def test_a_load_that_changes_meanwhile_is_not_taken_for_staleness() -> None:
+    clock = FakeClock()
+    board = FakeBoard(power_w=60.0)
+    waits_s = iter([3.05, 1000.0])
+
+    def settle() -> float:
+        wait_s = next(waits_s)
+        board.draw(clock, 60.0 if wait_s < 100 else 40.0)
+        return wait_s
+
+    module = FakeNvml(clock, [board]).module()
+    clock.watch(settle)
+    probe = probe_board(open_board(module, 0), clock)
+
+    assert (probe.stale, probe.poll_s) == (False, 1e-3)
+
+
 def test_sensors_that_disagree_are_told() -> None:
     assert probed(FakeBoard(instant_gain=2.0)).agreement == pytest.approx(2.0, rel=0.02)
 

@@ -88,6 +88,14 @@ def test_a_damaged_file_is_no_file(tmp_path: Path, probe: BoardProbe, content: s
     assert kept_probe(tmp_path, UUID, DRIVER) is None
 
 
+def test_a_file_that_is_too_large_is_no_file(tmp_path: Path, probe: BoardProbe) -> None:
+    keep_probe(tmp_path, UUID, DRIVER, probe)
+    (file,) = tmp_path.iterdir()
+    file.write_text(file.read_text() + " " * 5000)
+
+    assert kept_probe(tmp_path, UUID, DRIVER) is None
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

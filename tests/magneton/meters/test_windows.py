@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from published import POLL_S, Load, Sensor
 
 from magneton.meters.edges import Edge
-from magneton.meters.windows import SETTLE_S, flanked_energy, steady_energy
+from magneton.meters.windows import flanked_energy, steady_energy
 
 GOLDEN = (sqrt(5) - 1) / 2
 
@@ -157,7 +157,7 @@ def test_edges_that_span_little_of_a_window_are_not_enough() -> None:
 def test_the_start_of_a_window_is_passed_over() -> None:
     """Clocks and voltages follow a load after a while."""
     late = [
-        Edge(seen_before_s=at / 100, seen_s=at / 100 + 1e-3, energy_j=300 * max(at / 100, SETTLE_S))
+        Edge(seen_before_s=at / 100, seen_s=at / 100 + 1e-3, energy_j=300 * max(at / 100, 0.25))
         for at in range(1, 200, 2)
     ]
     estimate = steady_energy(late, 0.0, 2.0, 10_000)
