@@ -21,6 +21,7 @@ from magneton.record.windows import LONGER, TRIES, Windows, per_piece, without
 from magneton.systems.running import RunningSystem
 from magneton.workload import Phase
 
+SETTLES = 0.5  # of a window: how long steps run before it, where a sensor is asked
 CHEAP = 0.01  # of a block: rewinding that takes less is left in
 
 
@@ -135,11 +136,21 @@ def _read(
 
     if windows.shortest_window_s == 0.0:
         return summed([_one_step(system, phase, step, windows) for _ in range(steps)])
+    if tries > 1 and windows.measures:
+        _settle(rewound_step, windows)
     known_s = windows.step_s.get(phase, 0.0)
     whole = windows.over(rewound_step, steps, kind="block", phase=phase, piece_s=known_s, tries=tries)
     windows.step_s[phase] = whole.duration_s / steps
     rewinding = _rewinding(system, phase, steps, whole, windows, tries)
     return whole if rewinding is None else without(whole, rewinding, why="rewinding took no less than all")
+
+
+def _settle(rewound_step: Callable[[], None], windows: Windows) -> None:
+    """Clocks and voltages follow the load before a sensor is asked."""
+    until_s = windows.clock.now_s() + SETTLES * windows.shortest_window_s
+    while windows.clock.now_s() < until_s:
+        rewound_step()
+        windows.synchronise()
 
 
 def _one_step(system: RunningSystem, phase: Phase, step: Callable[[], None], windows: Windows) -> Reading:

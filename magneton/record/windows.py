@@ -97,6 +97,8 @@ class Windows:
 
     def rest(self, moment: Moment, length_s: float, *, now_s: float) -> IdlePower:
         """Power while nothing runs, from now on used for pauses. ``now_s``: since the recording's start."""
+        self.synchronise()
+        self.clock.sleep(self.shortest_window_s / 2)  # clocks and voltages follow
         reading = self.over(lambda: self.clock.sleep(length_s), 1, kind="idle", phase="", tries=TRIES)
         self._idle = IdlePower(
             moment=moment,

@@ -152,3 +152,11 @@ def test_an_engine_wants_positions_to_spare(tmp_path: Path) -> None:
     for system in ("vllm", "sglang"):
         with pytest.raises(MagnetonError, match="that the system keeps free"):
             requests_for([SystemSpec(name=system, options={})], settings)
+
+
+def test_caches_are_as_asked_and_else_as_on_the_recorded_side() -> None:
+    (request,) = requests_for([CALLABLE], Settings(device="cpu", cache="cold"))
+    assert request.cache == "cold"
+    assert like(Settings(), an_origin(replay_cache="cold")).cache == "cold"
+    assert like(Settings(cache="warm"), an_origin(replay_cache="cold")).cache == "warm"
+    assert like(Settings(), an_origin(replay_cache="as met")).cache is None

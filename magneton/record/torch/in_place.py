@@ -71,12 +71,14 @@ class InPlaceReader:
         empty_j = _energies_j(self._empty)
         for key_id, readings in self._readings.items():
             energies_j = _energies_j(readings)
+            known = energies_j and empty_j
             yield ReplayReading(
                 key_id=key_id,
                 round=round,
                 executions=len(readings),
                 duration_s=max(0.0, fmean(one.duration_s for one in readings) - empty_s),
-                energy_j=max(0.0, fmean(energies_j) - median(empty_j)) if energies_j and empty_j else None,
+                energy_j=max(0.0, fmean(energies_j) - median(empty_j)) if known else None,
+                gap="" if known else next((one.gap for one in (*readings, *self._empty) if one.gap), ""),
             )
 
 

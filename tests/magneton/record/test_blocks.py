@@ -213,3 +213,13 @@ def test_sums_keep_what_all_parts_tell_and_the_first_gap():
     ]
     assert summed(parts) == Reading(duration_s=3.0, energy_j=None, gap="hot", host_energy_j=None)
     assert summed(parts[:2]).host_energy_j == 4.0
+
+
+def test_steps_run_for_half_a_window_before_a_sensor_is_asked_and_not_before_a_model():
+    load = Load()
+    meter = LookingMeter(load)
+    run_clean_block(drawing(load), CALL, 10, 0, Windows(meter, clock=load), clock_s=load)
+    assert meter.began_s[0] - load.slept_s[0] >= 1.0
+    system = spending(FakeClock(), step_s=1.0)
+    run_clean_block(system, CALL, 3, 0, Windows(ClockMeter(FakeClock())))
+    assert system.calls.count("step") == 3

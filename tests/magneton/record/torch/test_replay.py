@@ -8,15 +8,19 @@ from typing import Any, ClassVar
 import pytest
 import torch
 import torch.nn.functional as F
+from looking import Load, LookingMeter
+from on_board import OnBoard
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch_steps import ClockMeter, FakeClock
 
 from magneton.meters.meter import Reading
 from magneton.profile.model import KeyId, ReplayReading
+from magneton.record.journal import Rejected
+from magneton.record.torch.copies import WRITES
 from magneton.record.torch.dataflow import Recorder
 from magneton.record.torch.in_place import EVERY, InPlaceReader, empty_call
 from magneton.record.torch.keys import operator_key
-from magneton.record.torch.looping import OUT_OF_TIME, LoopReader, dearest
+from magneton.record.torch.looping import OUT_OF_TIME, OVERRUN, LoopReader, dearest
 from magneton.record.torch.replay import KeyReader, ReplayMode
 from magneton.record.windows import Windows
 from magneton.workload import CALL
@@ -298,6 +302,198 @@ def test_a_window_that_stays_too_short_is_no_reading():
         torch.mm(X, X)
     (row,) = reader.readings(0)
     assert row.energy_j is None
+
+
+class Drawing(TorchDispatchMode):
+    """Below the replay: every execution draws from a load in virtual time."""
+
+    prices: ClassVar[Mapping[str, tuple[float, float]]] = {  # seconds, watts
+        "aten.mm.default": (0.01, 300.0),
+        "aten.relu.default": (0.02, 150.0),
+        "aten.add_.Tensor": (0.02, 150.0),
+        "aten.copy_.default": (0.01, 150.0),
+    }
+
+    def __init__(self, load: Load) -> None:
+        super().__init__()
+        self.load = load
+        self.executions: Counter[str] = Counter()
+        self.memory: list[int] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.executions[str(func)] += 1
+        if str(func) in self.prices:
+            self.load.draw(*self.prices[str(func)])
+            self.memory.append(args[0].data_ptr())
+        return func(*args, **(kwargs or {}))
+
+
+def forty_bytes(device: torch.device) -> int:
+    """The last cache of whatever device."""
+    del device
+    return 40
+
+
+def replayed(meter: LookingMeter, load: Load, step: Callable[[], object], **options: Any) -> LoopReader:
+    reader = LoopReader(Windows(meter, clock=load), budget_s=1e9, phase="decode", **options)
+    with Drawing(load), ReplayMode(EveryKey(), reader):
+        step()
+    return reader
+
+
+def test_an_operator_runs_for_a_second_before_a_sensor_is_asked():
+    load = Load()
+    meter = LookingMeter(load)
+    replayed(meter, load, lambda: X @ X)
+    first_s = 0.01  # once, to keep its result
+    assert meter.began_s[0] - first_s - load.slept_s[0] >= 1.0
+    assert meter.pieces == [pytest.approx(2.2 / 0.01, abs=1)]
+
+
+def test_a_window_that_was_spoilt_is_read_again_and_told():
+    load = Load()
+    reader = LoopReader(
+        windows := Windows(LookingMeter(load, gaps=["hot"]), clock=load), budget_s=1e9, phase="decode"
+    )
+    with Drawing(load), ReplayMode(EveryKey(), reader):
+        torch.mm(X, X)
+    (row,) = reader.readings(0)
+    assert row.energy_j == pytest.approx(3.0, rel=0.05) and row.gap == ""
+    assert windows.take_notes() == [Rejected(kind="replay", phase="decode", why="hot")]
+
+
+def test_a_key_whose_windows_were_all_spoilt_keeps_its_time_and_says_why():
+    load = Load()
+    (row,) = replayed(LookingMeter(load, gaps=["hot"] * 9), load, lambda: X @ X).readings(0)
+    assert (row.energy_j, row.gap) == (None, "hot")
+    assert row.duration_s == pytest.approx(0.01)
+
+
+def test_once_the_meter_is_lost_no_operator_is_repeated():
+    load = Load()
+    reader = replayed(LookingMeter(load, lost_after=0), load, lambda: (X @ X, X.relu()))
+    (row,) = reader.readings(0)
+    assert row.energy_j is None and "fallen off the bus" in row.gap
+    assert "fallen off the bus" in reader.skipped()[KeyId(1)]
+
+
+def test_cold_caches_are_those_of_copies_taken_in_turn():
+    load = Load()
+    reader = LoopReader(
+        Windows(LookingMeter(load), clock=load), budget_s=1e9, cache="cold", cache_bytes=forty_bytes
+    )
+    with Drawing(load) as drawing, ReplayMode(EveryKey(), reader):
+        torch.mm(X, X)
+    used = Counter(drawing.memory)
+    assert len(used) == 11  # 40 bytes four times over, in matrices of 16 bytes, and the given one
+    assert max(used.values()) - min(used.values()) <= 3  # the given one also gives the results
+    assert not reader.warm
+
+
+def test_what_cannot_be_cold_is_read_warm_and_named():
+    load = Load()
+    x = torch.zeros(2, 2)
+    reader = replayed(LookingMeter(load), load, lambda: x.add_(1), cache="cold", cache_bytes=forty_bytes)
+    assert reader.warm == {WRITES: {"aten.add_.Tensor"}}
+
+
+class Captured:
+    """Graphs that need no board: what launching costs above the kernels is saved."""
+
+    def __init__(self, load: Load, kernels_s: float, *, works: bool = True) -> None:
+        self.load = load
+        self.kernels_s = kernels_s
+        self.works = works
+        self.asked: list[int] = []
+        self.replayed = 0
+
+    def capture(self, once: Callable[[], object], executions: int) -> Callable[[], object] | None:
+        self.asked.append(executions)
+        return self.replay if self.works else None
+
+    def replay(self) -> None:
+        self.replayed += 1
+        self.load.draw(self.asked[-1] * self.kernels_s, 400.0)
+
+
+def read_on_board(graphs: Captured, kernels_s: float) -> ReplayReading:
+    """One product of matrices, 10 ms from launch to launch."""
+    load = graphs.load
+    reader = LoopReader(
+        Windows(LookingMeter(load), clock=load),
+        budget_s=1e9,
+        kernels_s={KeyId(0): kernels_s},
+        graphs=graphs,
+    )
+    x = torch.zeros(2, 2).as_subclass(OnBoard)
+    with Drawing(load):
+        reader.execute(KeyId(0), aten.mm.default, (x, x), {})
+    (row,) = reader.readings(0)
+    return row
+
+
+def test_what_is_launched_more_slowly_than_it_runs_is_repeated_in_a_graph():
+    load = Load()
+    graphs = Captured(load, 0.002)
+    row = read_on_board(graphs, 0.002)
+    assert graphs.asked == [64] and graphs.replayed > 1
+    assert row.executions % 64 == 0
+    assert row.duration_s == pytest.approx(0.002)
+    assert row.energy_j == pytest.approx(0.002 * 400.0, rel=0.01)
+    assert row.busy_share == pytest.approx(1.0)
+
+
+def test_what_cannot_be_captured_stays_a_loop_and_tells_how_idle_the_device_was():
+    load = Load()
+    graphs = Captured(load, 0.002, works=False)
+    row = read_on_board(graphs, 0.002)
+    assert graphs.asked == [64] and graphs.replayed == 0
+    assert row.duration_s == pytest.approx(0.01)
+    assert row.busy_share == pytest.approx(0.2)
+
+
+def test_what_runs_as_long_as_it_takes_to_launch_is_not_captured():
+    load = Load()
+    graphs = Captured(load, 0.009)
+    row = read_on_board(graphs, 0.009)
+    assert graphs.asked == []
+    assert row.busy_share == pytest.approx(0.9)
+
+
+def test_a_loop_on_the_host_knows_no_busy_share():
+    load = Load()
+    (row,) = replayed(LookingMeter(load), load, lambda: X @ X).readings(0)
+    assert row.busy_share is None
+
+
+def test_an_operator_with_a_memory_of_its_own_is_named():
+    library = torch.library.Library("magneton_counts", "DEF")
+    calls: list[int] = []
+
+    def count(x: torch.Tensor) -> torch.Tensor:
+        calls.append(1)
+        return x + len(calls)
+
+    library.define("count(Tensor x) -> Tensor")
+    library.impl("count", count, "CPU")
+    reader = looping()
+    assert isinstance(reader, LoopReader)
+    reader.execute(KeyId(0), torch.ops.magneton_counts.count.default, (X,), {})
+    reader.execute(KeyId(1), aten.mm.default, (X, X), {})
+    assert reader.differing == {"magneton_counts.count.default"}
+
+
+def test_chosen_keys_may_overrun_their_budget_and_not_for_ever():
+    def step() -> object:
+        return X @ X, X + X, X - X
+
+    everything = frozenset(map(KeyId, range(3)))
+    _, rows = Prices().read(step, chosen=everything, budget_s=20.0)
+    assert len(rows) == 3
+    reader, rows = Prices().read(step, chosen=everything, budget_s=4.0)
+    assert 0 < len(rows) < 3
+    assert set(reader.skipped().values()) == {OUT_OF_TIME}
+    assert OVERRUN > 1
 
 
 def test_reasons_to_skip_are_kept_by_key():

@@ -1,6 +1,7 @@
 """The passes over one real module, down to the profile that a reader gets."""
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,7 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from looking import Load, LookingMeter
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch_steps import ClockMeter, FunctionSystem
 
 from magneton.profile.model import ReplayReading
@@ -232,3 +235,38 @@ def test_a_system_that_compiles_by_itself_is_seen_uncompiled_and_measured_as_it_
     assert rows(tmp_path, "doubts") == []
     kept = np.load(tmp_path / "outputs" / f"{CALL}.y.npy")
     np.testing.assert_array_equal(kept, (system.x * 3.0000002 + 1.0).numpy())
+
+
+class Slow(TorchDispatchMode):
+    """Every operator takes 5 ms of virtual time at 200 W."""
+
+    def __init__(self, load: Load) -> None:
+        super().__init__()
+        self._load = load
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self._load.draw(0.005, 200.0)
+        return func(*args, **(kwargs or {}))
+
+
+def test_keys_that_are_chosen_are_read_in_every_round(recorded: Recorded):
+    tracer, system, journal = recorded
+    load = Load()
+    windows = Windows(LookingMeter(load), clock=load)
+    with Slow(load):
+        for round in range(5):
+            tracer.replay(system, CALL, round, windows, journal, 21.0)
+    read: defaultdict[int, set[int]] = defaultdict(set)
+    for row in rows(journal.folder, "replays"):
+        read[row["key_id"]].add(row["round"])
+    assert 2 <= len(read) <= 21.0 / 3.2
+    assert all(rounds == set(range(5)) for rounds in read.values())
+
+
+def test_what_cannot_be_read_cold_is_a_doubt_that_names_it(recorded: Recorded):
+    tracer, system, journal = recorded
+    windows = Windows(ClockMeter(shortest_window_s=1e-4))
+    for round in range(2):
+        tracer.replay(system, CALL, round, windows, journal, 1e9, "cold")
+    texts = {row["text"] for row in rows(journal.folder, "doubts") if row["kind"] == "cache-warm"}
+    assert any("they write into their arguments: aten.add_.Tensor" in text for text in texts)
