@@ -25,7 +25,7 @@ WORST_ERROR = 0.05  # of a window, as far as its edges tell
 
 
 class BoardWindow:
-    """One board's windows, one after the other: ``open``, ``await_rest`` if flanked, the work, ``close``."""
+    """One board's windows, one after the other: ``open``, the work, ``close``."""
 
     def __init__(self, board: Board, probe: BoardProbe, clock: Clock, kin: Kin) -> None:
         self.board = board
@@ -39,22 +39,17 @@ class BoardWindow:
         self._before = State()
         self._beside: tuple[float, float] | None = None
 
-    def open(self) -> None:
-        """From now on the board is watched, unless it is lost."""
+    def open(self, pieces: int) -> None:
+        """From now on the board is watched, unless it is lost. Few pieces wait for edges at rest."""
         self.stop()
         if self.lost:
             return
         self._before = read_state(self.board, self._kin)
         self.sampler.open()
-        self._beside = self._read_beside()
-        self._watch = BoardWatch(self.board, self.probe, self._clock, self._kin, self.sampler)
-
-    def await_rest(self) -> None:
-        """Until enough edges have been seen at rest."""
-        watch = self._watch
-        if watch is not None:
+        watch = self._watch = BoardWatch(self.board, self.probe, self._clock, self._kin, self.sampler)
+        if pieces < FEW_PIECES:
             watch.wait_for(lambda: len(watch.edges.seen) >= IDLE_EDGES)
-            self._beside = self._read_beside()
+        self._beside = self._read_beside()
 
     def close(self, began_s: float, ended_s: float, pieces: int, shortest_s: float) -> Reading:
         """What the window between these two moments spent."""

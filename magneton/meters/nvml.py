@@ -80,12 +80,9 @@ class NvmlMeter:
     def begin(self, pieces: int = 1) -> None:
         self._pieces = pieces
         for board in self._boards:
-            board.open()
-        if pieces < FEW_PIECES:
-            for board in self._boards:
-                board.await_rest()
-            if not self.lost:
-                self._dephase()
+            board.open(pieces)
+        if pieces < FEW_PIECES and not self.lost:
+            self._dephase()
         self._began_s = self._clock.now_s()
 
     def end(self) -> Reading:

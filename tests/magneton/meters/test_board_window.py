@@ -30,7 +30,7 @@ def test_a_thread_looks_while_work_goes_on() -> None:
     window = BoardWindow(open_board(nvml.module(), 0), PROBE, clock, own_kin())
     threads = threading.active_count()
 
-    window.open()
+    window.open(pieces=1000)
     began_s = clock.now_s()
     time.sleep(0.4)
     ended_s = clock.now_s()

@@ -124,10 +124,10 @@ def test_power_adds_up_to_a_counter(even: bool, mean_w: float) -> None:
 
 def test_a_change_of_power_after_none_is_found_as_closely() -> None:
     clock = FakeClock(0.0)
-    figures = Figures(clock, 0.2)  # two periods of 100 ms each: every second change is none
-    edges = PowerEdges(figures.power_w, clock.now_s, period_s=0.1)
+    figures = Figures(clock, 0.1)  # two periods of 50 ms each: every second change is none
+    edges = PowerEdges(figures.power_w, clock.now_s, period_s=0.05)
     watch = clock.watch(edges.look)
-    clock.sleep(4.0)
+    clock.sleep(2.0)
     watch.stop()
 
     assert 36 <= len(edges.seen) <= 41

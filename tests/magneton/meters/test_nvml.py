@@ -359,7 +359,7 @@ def test_a_counter_that_polling_disturbs_is_replaced_by_power() -> None:
     assert bench.window().energy_j == pytest.approx(600.0, rel=5e-3)
     few = bench.window(pieces=FEW)
     assert few.energy_j == pytest.approx(600.0, rel=0.03)
-    assert few.agreement == pytest.approx(1.0, abs=0.12)
+    assert few.agreement == pytest.approx(1.0, abs=0.1)  # of the work, not of the rest around it
     assert info.source.startswith("instantaneous power of NVIDIA Fake")
     assert info.window_error >= Bench().meter.info().window_error
 
