@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from magneton.compare.findings import inverse
 from magneton.compare.model import Beside, Criteria, Difference, HostFinding, Outcome, PhaseTotals, Side
 from magneton.profile.beside import host_costs_j, net_costs_j
+from magneton.profile.cost import clean_costs, mean_over_rounds
 from magneton.profile.model import Profile
-from magneton.quantity import Provenance, Quantity
+from magneton.profile.origin import MeterInfo
+from magneton.quantity import Quantity
 from magneton.statistics import RatioEstimate, estimate_ratio, holm, summarise
 from magneton.workload import Phase
 
@@ -33,22 +35,24 @@ class HostEntry:
 def net_j(profile: Profile, phase: Phase) -> Quantity | None:
     """Energy of a step above the device at rest; None where rest was not measured."""
     costs = net_costs_j(profile, phase)
-    return None if costs is None else _summary((costs.rounds, costs.cost), profile.origin.meter.provenance)
+    return None if costs is None else _summary((costs.rounds, costs.cost), _net_meter(profile, phase))
 
 
 def host_j(profile: Profile, phase: Phase) -> Quantity | None:
     """The host's energy of a step; None where no host was measured beside a device."""
     meter = profile.origin.host_meter
-    return None if meter is None else _summary(host_costs_j(profile, phase), meter.provenance)
+    return None if meter is None else _summary(host_costs_j(profile, phase), meter)
 
 
 def net_of_rest(baseline: Profile, candidate: Profile, phase: Phase, *, paired: bool) -> Beside | None:
     """Energy of a step above each side's own power at rest; None where neither side was measured at rest."""
-    one, other = net_costs_j(baseline, phase), net_costs_j(candidate, phase)
-    if one is None and other is None:
+    sides = [net_costs_j(profile, phase) for profile in (baseline, candidate)]
+    rounds = [None if costs is None else (costs.rounds, costs.cost) for costs in sides]
+    if rounds == [None, None]:
         return None
-    sides = [None if costs is None else (costs.rounds, costs.cost) for costs in (one, other)]
-    return _beside(sides[0], sides[1], baseline.origin.meter.provenance, paired=paired)[0]
+    meters = [_net_meter(profile, phase) for profile in (baseline, candidate)]
+    coarser = max(meters, key=lambda meter: meter.window_error)
+    return _beside(rounds[0], rounds[1], coarser, paired=paired)[0]
 
 
 def host_entry(baseline: Profile, candidate: Profile, phase: Phase, *, paired: bool) -> HostEntry | None:
@@ -57,7 +61,7 @@ def host_entry(baseline: Profile, candidate: Profile, phase: Phase, *, paired: b
     if meter is None:
         return None
     sides = host_costs_j(baseline, phase), host_costs_j(candidate, phase)
-    beside, estimate = _beside(*sides, meter.provenance, paired=paired)
+    beside, estimate = _beside(*sides, meter, paired=paired)
     return HostEntry(phase=phase, beside=beside, estimate=estimate)
 
 
@@ -82,6 +86,14 @@ def find_host(
         for (entry, estimate), p in zip(tested, p_values, strict=True)
         if p < level
     )
+
+
+def _net_meter(profile: Profile, phase: Phase) -> MeterInfo:
+    """The meter as net energy knows it: what a window is off by is a larger part of less energy."""
+    meter, net = profile.origin.meter, net_costs_j(profile, phase)
+    gross_j = float(mean_over_rounds(clean_costs(profile, phase).cost))
+    net_j = gross_j if net is None else float(mean_over_rounds(net.cost))
+    return replace(meter, window_error=meter.window_error * gross_j / net_j) if net_j > 0 else meter
 
 
 def _finding(
@@ -126,15 +138,15 @@ def _p_value(estimate: RatioEstimate, threshold: float) -> float:
 
 
 def _beside(
-    one: Rounds | None, other: Rounds | None, provenance: Provenance, *, paired: bool
+    one: Rounds | None, other: Rounds | None, meter: MeterInfo, *, paired: bool
 ) -> tuple[Beside, RatioEstimate | None]:
     estimate = None
     if one is not None and other is not None:
-        estimate = _estimate(_known(*one), _known(*other), provenance, paired=paired)
+        estimate = _estimate(_known(*one), _known(*other), meter, paired=paired)
     return (
         Beside(
-            baseline=_summary(one, provenance),
-            candidate=_summary(other, provenance),
+            baseline=_summary(one, meter),
+            candidate=_summary(other, meter),
             ratio=None if estimate is None else estimate.interval(),
         ),
         estimate,
@@ -142,19 +154,25 @@ def _beside(
 
 
 def _estimate(
-    one: dict[int, float], other: dict[int, float], provenance: Provenance, *, paired: bool
+    one: dict[int, float], other: dict[int, float], meter: MeterInfo, *, paired: bool
 ) -> RatioEstimate | None:
     if paired:
         common = one.keys() & other.keys()
         one, other = ({r: side[r] for r in sorted(common)} for side in (one, other))
     if not one or not other:
         return None
-    return estimate_ratio(tuple(one.values()), tuple(other.values()), paired=paired, provenance=provenance)
+    return estimate_ratio(
+        tuple(one.values()),
+        tuple(other.values()),
+        paired=paired,
+        provenance=meter.provenance,
+        window_error=meter.window_error,
+    )
 
 
-def _summary(rounds: Rounds | None, provenance: Provenance) -> Quantity | None:
+def _summary(rounds: Rounds | None, meter: MeterInfo) -> Quantity | None:
     known = [] if rounds is None else list(_known(*rounds).values())
-    return summarise(known, provenance) if known else None
+    return summarise(known, meter.provenance, window_error=meter.window_error) if known else None
 
 
 def _known(rounds: Sequence[int], figures: NDArray[np.float64]) -> dict[int, float]:

@@ -92,7 +92,7 @@ def notes(baseline: Profile, candidate: Profile) -> tuple[str, ...]:
     """What does not forbid the comparison but should be said beside its figures."""
     one, other = baseline.origin, candidate.origin
     found: list[str] = []
-    if not is_paired(one, other):
+    if not is_paired(one, other) and not one.meter.follows_from_counts:
         found.append("recorded apart: the sides were not measured alternately, so intervals are wider")
     found += work_notes(one, other)
     if one.host_meter != other.host_meter:

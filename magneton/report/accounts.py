@@ -23,8 +23,10 @@ def print_totals(comparison: Comparison, console: Console) -> None:
         phase = visible(total.phase, longest=30)
         costs = (quantity(cost, comparison.unit) for cost in (total.baseline_cost, total.candidate_cost))
         lines.append(Line(cells=(f"{phase} {name}", *costs, ratio(total.cost_ratio))))
-        durations = (quantity(each, "s") for each in (total.baseline_duration_s, total.candidate_duration_s))
-        lines.append(Line(cells=(f"{phase} time", *durations, ratio(total.duration_ratio))))
+        durations_s = (total.baseline_duration_s, total.candidate_duration_s)
+        if any(durations_s):  # counts and models of a device take no time
+            durations = (quantity(each, "s") for each in durations_s)
+            lines.append(Line(cells=(f"{phase} time", *durations, ratio(total.duration_ratio))))
         lines += _beside_lines(f"{phase} net", total.net, "above the device at rest, whatever it does")
         lines += _beside_lines(f"{phase} host", total.host, "spent by the host meanwhile, in no other line")
     columns = ("per step", "baseline", "candidate", "ratio")

@@ -34,7 +34,9 @@ def workload_line(origin: Origin) -> str:
 def device_line(origin: Origin) -> str:
     threads = f"{origin.threads} thread" + ("s" if origin.threads != 1 else "")
     driver = f", driver {origin.driver}" if origin.driver else ""
-    return visible(f"{origin.device} ({origin.device_kind}, {threads}{driver})")
+    line = f"{origin.device} ({origin.device_kind}, {threads}{driver})"
+    model = origin.meter.device
+    return visible(line if model is None else f"modelled for {model.name}; ran on {line}")
 
 
 def meter_facts(origin: Origin) -> tuple[tuple[str, str], ...]:

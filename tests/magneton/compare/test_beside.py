@@ -70,6 +70,17 @@ def test_net_is_gross_without_rest_over_the_same_time(rest_w: float) -> None:
     assert net.value == pytest.approx(gross.value - rest_w * time.value)
 
 
+def test_what_a_window_is_off_by_is_a_larger_part_of_net_energy() -> None:
+    meter = replace(BOARD, window_error=0.01)
+    side = at_rest(a_side(noise=0.0, meter=meter), 5.0)  # half of what the board draws
+
+    net = compared(side, side).totals[0].net
+
+    assert net is not None and net.baseline is not None and net.ratio is not None
+    assert net.baseline.high / net.baseline.value - 1 == pytest.approx(2 * 0.0196, rel=0.05)
+    assert net.ratio.high - 1 == pytest.approx(2 * 0.0196 * 2**0.5, rel=0.05)
+
+
 def test_a_side_that_was_not_measured_at_rest_has_no_net_energy() -> None:
     totals = compared(at_rest(a_side(meter=BOARD), 1.0), a_side(meter=BOARD)).totals[0]
 

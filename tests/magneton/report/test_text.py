@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 from comparisons import ATTENTION, MLP, a_side, matched
+from modelled_work import meter_of
 from on_boards import at_rest, on_a_board
+from profiles import an_origin
 from rich.console import Console
 
 from magneton.compare.model import Comparison, Criteria, Divergence, ValuePlace
 from magneton.compare.profiles import compare
+from magneton.meters.devices import read_model
 from magneton.profile.model import Doubt, Frame, Profile
 from magneton.report.console import console_for
 from magneton.report.text import print_comparison
@@ -193,3 +196,13 @@ def test_work_without_a_host_beside_it_has_no_line_for_one(wasteful: Comparison)
     assert "prefill net" not in text
     assert "prefill host" not in text
     assert "host meter" not in text
+
+
+def test_what_a_model_of_a_device_says_is_told_as_such() -> None:
+    meter = meter_of(read_model("h200"))
+    one, other = (replace(a_side(), origin=an_origin(meter=meter, session=session)) for session in "ab")
+    text = printed(of(one, other))
+
+    assert "modelled for NVIDIA H200 SXM; ran on a processor" in text
+    assert "prefill time" not in text
+    assert "recorded apart" not in text
