@@ -12,12 +12,13 @@ from pathlib import Path
 from magneton.envs.interpreter import Named, runs_here, runs_in_own_environment
 from magneton.errors import MagnetonError
 from magneton.meters.board import board_count, load_nvml
+from magneton.meters.devices import SUFFIX, device_names, read_model
 from magneton.meters.registry import require_meter
 from magneton.meters.sensors import SensorAbsent, SensorUnusable
 from magneton.models.model import Model, check_fits, resolve_model
 from magneton.models.preset import preset_names
 from magneton.names import unknown
-from magneton.profile.origin import Origin
+from magneton.profile.origin import MeterInfo, Origin
 from magneton.record.plan import RecordPlan, Timeouts
 from magneton.record.request import Filled, RecordRequest
 from magneton.system import CALLABLE, Kind, SystemSpec, describe
@@ -64,7 +65,7 @@ def like(settings: Settings, origin: Origin) -> Settings:
         decode_steps=settings.decode_steps or work.decode_steps,
         dtype=settings.dtype or work.dtype,
         seed=work.seed if settings.seed is None else settings.seed,
-        meter=settings.meter or origin.meter.name,
+        meter=settings.meter or _meter_of(origin.meter),
         device=settings.device or ("cpu" if origin.device_kind == "cpu" else "cuda:0"),
         threads=settings.threads or origin.threads,
         grad_mode=settings.grad_mode or origin.grad_mode,
@@ -76,6 +77,19 @@ def _model_of(name: str) -> tuple[str, str | None]:
     """The preset and scale behind a recorded model's name, or the name itself."""
     preset, _, scale = name.rpartition("-")
     return (preset, scale) if preset in preset_names() else (name, None)
+
+
+def _meter_of(meter: MeterInfo) -> str:
+    """The name that opens a recorded meter again; that of a device file does not say where it lies."""
+    name, _, variant = meter.name.partition(":")
+    if meter.device is None:
+        return meter.name
+    if variant in device_names() and read_model(variant).digest() == meter.device.digest():
+        return meter.name
+    raise MagnetonError(
+        f"the profile was recorded with a device file of its own, {variant}{SUFFIX}",
+        hint=f"name the same file: --meter {name}:PATH/{variant}{SUFFIX}",
+    )
 
 
 def plan_of(settings: Settings) -> RecordPlan:

@@ -13,9 +13,11 @@ from magneton.compare.comparability import check_origins
 from magneton.envs.consent import Conversation
 from magneton.envs.use import interpreters, variables_for
 from magneton.errors import MagnetonError
+from magneton.meters.devices import SUFFIX
+from magneton.meters.registry import open_meter
 from magneton.profile.continuation import continuation_of
 from magneton.profile.model import Profile
-from magneton.profile.origin import Origin
+from magneton.profile.origin import MeterInfo, Origin
 from magneton.profile.output import Output, cannot_write, reserve
 from magneton.profile.store import load, save_into
 from magneton.profile.store import save as save_profile
@@ -150,14 +152,21 @@ def _request_like(profile: Profile, spec: SystemSpec, settings: Settings) -> Rec
 
 def _expected(request: RecordRequest, other: Origin) -> Origin:
     """The origin that a recording will have, as far as it is known; the rest as on the other side."""
-    recorded = other.meter.name
-    is_like = request.meter in (AUTO, recorded) or recorded.startswith(f"{request.meter}:")
     return replace(
         other,
         model=request.model,
         config_hash=request.config_hash,
         workload=request.workload,
-        meter=other.meter if is_like else replace(other.meter, name=request.meter),
+        meter=_expected_meter(request.meter, other.meter),
         threads=request.threads,
         device_kind="cpu" if request.device == "cpu" else "cuda",
     )
+
+
+def _expected_meter(asked: str, recorded: MeterInfo) -> MeterInfo:
+    """A device file says all that its meter will say of itself; other meters are known by their names."""
+    if asked in (AUTO, recorded.name) or recorded.name.startswith(f"{asked}:"):
+        return recorded
+    if recorded.device is not None and asked.endswith(SUFFIX):
+        return open_meter(asked, "cpu").info()
+    return replace(recorded, name=asked)

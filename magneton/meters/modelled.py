@@ -57,6 +57,10 @@ class ModelledMeter:
             return DeviceMeter(read_model(variant), name=Path(variant).name.removesuffix(SUFFIX))
         return cls(read_device(variant).core_power_w, device=device)
 
+    @classmethod
+    def check_file(cls, variant: str) -> None:
+        read_model(variant)
+
     def info(self) -> MeterInfo:
         source = (
             f"CPU-seconds of the worker x {self._power.value:g} W per core; a ratio is a ratio of CPU time"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol, cast, runtime_checkable
 
 from magneton.errors import MagnetonError
 from magneton.meters.meter import Meter
@@ -31,18 +31,32 @@ class MeterPlugin(Protocol):
         ...
 
 
+@runtime_checkable
+class ChecksFiles(Protocol):
+    """What a plugin with ``FILE`` among its variants may offer besides."""
+
+    def check_file(self, variant: str) -> None:
+        """Refuse a file that no meter can be made of; nothing is opened."""
+        ...
+
+
 def meter_names() -> tuple[str, ...]:
     """Every meter that can be asked for, ours and other people's; nothing is imported."""
     return (AUTO, *plugin_names(METERS))
 
 
 def require_meter(spec: str) -> None:
-    """Refuse what no meter is called, before anything is loaded to be measured with it."""
+    """Refuse what no meter is called, and a file that none can be made of, before anything is loaded to be
+    measured with it."""
     name, colon, variant = spec.partition(":")
     if name not in meter_names():
         raise unknown("meter", name, meter_names())
-    if colon:
-        _variant(name, _plugin(name), colon, variant)
+    if not colon:
+        return
+    plugin = _plugin(name)
+    _variant(name, plugin, colon, variant)
+    if _is_file(plugin, variant) and isinstance(plugin, ChecksFiles):
+        plugin.check_file(variant)
 
 
 def open_meter(spec: str, device: str) -> Meter:
@@ -86,7 +100,10 @@ def _variant(name: str, plugin: MeterPlugin, colon: str, variant: str) -> str:
                 f"meter {name!r} has no variants, not {variant!r}", hint=f"use --meter {name}"
             )
         return ""
-    is_file = variant.endswith(Path(FILE).suffix) and FILE in plugin.variants
-    if colon and variant not in plugin.variants and not is_file:
+    if colon and variant not in plugin.variants and not _is_file(plugin, variant):
         raise unknown(f"variant of meter {name!r}", variant, plugin.variants)
     return variant if colon else plugin.variants[0]
+
+
+def _is_file(plugin: MeterPlugin, variant: str) -> bool:
+    return variant.endswith(Path(FILE).suffix) and FILE in plugin.variants

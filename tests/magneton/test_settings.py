@@ -6,10 +6,13 @@ from profiles import an_origin
 from tiny_models import tiny_model
 from toy_environment import pip_environment
 
+from magneton.configs import config_path
 from magneton.envs.consent import Conversation
 from magneton.envs.interpreter import Named
 from magneton.errors import MagnetonError
-from magneton.profile.origin import MeterInfo
+from magneton.meters.devices import read_model
+from magneton.meters.modelled import DeviceMeter
+from magneton.profile.origin import MeterInfo, Origin
 from magneton.quantity import Provenance
 from magneton.record.progress import NoProgress
 from magneton.record.request import RecordRequest
@@ -160,3 +163,20 @@ def test_caches_are_as_asked_and_else_as_on_the_recorded_side() -> None:
     assert like(Settings(), an_origin(replay_cache="cold")).cache == "cold"
     assert like(Settings(cache="warm"), an_origin(replay_cache="cold")).cache == "warm"
     assert like(Settings(), an_origin(replay_cache="as met")).cache is None
+
+
+def recorded_with(file: Path, variant: str) -> Origin:
+    """A profile's origin under the device that ``file`` describes."""
+    return an_origin(meter=DeviceMeter(read_model(str(file)), name=variant).info())
+
+
+def test_the_device_file_of_a_recording_has_to_be_named_again(tmp_path: Path) -> None:
+    own = tmp_path / "mine.toml"
+    own.write_text(config_path("devices", "h200").read_text().replace("700.0", "650.0"))
+
+    for variant in ("mine", "h200"):  # the second is not what ships under that name
+        with pytest.raises(MagnetonError, match="a device file of its own") as refused:
+            like(Settings(), recorded_with(own, variant))
+        assert refused.value.hint == f"name the same file: --meter modelled:PATH/{variant}.toml"
+    assert like(Settings(meter=f"modelled:{own}"), recorded_with(own, "mine")).meter == f"modelled:{own}"
+    assert like(Settings(), recorded_with(config_path("devices", "h200"), "h200")).meter == "modelled:h200"

@@ -8,7 +8,8 @@ import pytest
 
 from magneton.compare.model import Criteria
 from magneton.compare.profiles import compare_profiles
-from magneton.errors import Incomparable
+from magneton.configs import config_path
+from magneton.errors import Incomparable, MagnetonError
 from magneton.profile.store import load, save
 from magneton.record.progress import NoProgress
 from magneton.settings import Settings
@@ -85,6 +86,23 @@ def test_what_cannot_be_compared_with_a_file_is_refused_before_it_is_run(
 
     with pytest.raises(Incomparable, match=field):
         obtain_pair(str(tmp_path / "lean.mgn"), f"{mine}:never", other, NoProgress())
+
+
+def test_a_device_file_is_named_again_for_the_other_side(mine: Path, tmp_path: Path) -> None:
+    own, spoilt = tmp_path / "own.toml", tmp_path / "other" / "own.toml"
+    own.write_text(config_path("devices", "h200").read_text())
+    spoilt.parent.mkdir()
+    spoilt.write_text(own.read_text().replace("700.0", "650.0"))
+    settings = Settings(timeout_s=120.0, meter=f"modelled:{own}")
+    record_system(f"{mine}:lean", settings, NoProgress(), output=tmp_path / "lean.mgn")
+
+    with pytest.raises(MagnetonError, match="a device file of its own"):
+        obtain_pair(str(tmp_path / "lean.mgn"), f"{mine}:never", Settings(), NoProgress())
+    with pytest.raises(Incomparable, match="coefficients"):
+        other = Settings(meter=f"modelled:{spoilt}")
+        obtain_pair(str(tmp_path / "lean.mgn"), f"{mine}:never", other, NoProgress())
+    pair = obtain_pair(str(tmp_path / "lean.mgn"), f"{mine}:lean", settings, NoProgress())
+    assert compare_profiles(*pair, Criteria()).verdict == "no difference"
 
 
 def test_a_system_against_a_file_decodes_the_tokens_of_the_file(tmp_path: Path) -> None:

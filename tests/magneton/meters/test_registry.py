@@ -1,9 +1,11 @@
 """From a name to a meter; a name that is not one gets the nearest that is."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
+from magneton.configs import config_path
 from magneton.errors import MagnetonError
 from magneton.meters.counted import CountedMeter
 from magneton.meters.meter import Meter
@@ -64,6 +66,34 @@ def test_what_is_no_meter_is_refused_before_anything_is_opened(spec: str) -> Non
     with pytest.raises(MagnetonError) as refused:
         require_meter(spec)
     assert not isinstance(refused.value, SensorAbsent | SensorUnusable)
+
+
+@pytest.mark.parametrize(
+    ("was", "instead", "named"),
+    [
+        ("[tdp_w]", "[tpd_w]", "unknown key 'tpd_w'"),
+        ("[constant_power_w]\nvalue = ", "[constant_power_w]\nvalue = -", "constant_power_w"),
+        ("[memory_pj_per_byte]\nvalue", "[memory_pj_per_byte]\nworth", "worth"),
+    ],
+)
+def test_a_device_file_that_will_not_do_is_refused_before_anything_is_opened(
+    tmp_path: Path, was: str, instead: str, named: str
+) -> None:
+    sound = config_path("devices", "h200").read_text()
+    mine = tmp_path / "mine.toml"
+    mine.write_text(sound)
+    require_meter(f"modelled:{mine}")
+    assert sound.count(was) == 1
+    mine.write_text(sound.replace(was, instead))
+
+    with pytest.raises(MagnetonError, match=named) as refused:
+        require_meter(f"modelled:{mine}")
+    assert str(mine) in str(refused.value)
+
+
+def test_a_device_file_that_is_not_there_is_refused() -> None:
+    with pytest.raises(MagnetonError, match=r"cannot read nowhere\.toml"):
+        require_meter("modelled:nowhere.toml")
 
 
 @dataclass(slots=True)
