@@ -38,7 +38,8 @@ def run_block(
 ) -> BlockReading:
     """Run ``steps`` steps, each inside ``around_step``. ``clock_s`` is zero at the start of the recording."""
     start_s = clock_s()
-    reading = _read(system, phase, steps, windows, around_step=around_step)
+    learns = pass_ == "clean"
+    reading = _read(system, phase, steps, windows, learns=learns, around_step=around_step)
     return _row(reading, pass_, phase, round, start_s, steps)
 
 
@@ -124,8 +125,11 @@ def _read(
     windows: Windows,
     *,
     tries: int = 1,
+    learns: bool = True,
     around_step: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> Reading:
+    """``learns``: these steps are as long as those of later blocks, and not slowed down by what is around."""
+
     def step() -> None:
         with around_step():
             system.step(phase)
@@ -140,7 +144,8 @@ def _read(
         _settle(rewound_step, windows)
     known_s = windows.step_s.get(phase, 0.0)
     whole = windows.over(rewound_step, steps, kind="block", phase=phase, piece_s=known_s, tries=tries)
-    windows.step_s[phase] = whole.duration_s / steps
+    if learns:
+        windows.step_s[phase] = whole.duration_s / steps
     rewinding = _rewinding(system, phase, steps, whole, windows, tries)
     return whole if rewinding is None else without(whole, rewinding, why="rewinding took no less than all")
 

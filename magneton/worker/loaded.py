@@ -95,8 +95,6 @@ class Loaded:
             )
 
     def replay(self, command: Replay) -> None:
-        if self.windows.lost:
-            return
         self.tracer.replay(
             self.system,
             command.phase,

@@ -5,6 +5,7 @@ set several times the cache goes by, or the reason why there are none. Arguments
 in each copy; of a large tensor only the bytes between the first and the last element in use are copied.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -25,7 +26,10 @@ WRITES = "they write into their arguments"
 FOREIGN = "their arguments are not plain tensors"
 READS_NOTHING = "they read no tensor"
 TOO_SMALL = f"more than {MOST_COPIES} copies of their arguments would be needed"
-TOO_LARGE = f"copies of their arguments would take more than {COPIES_CAP_BYTES >> 30} GiB"
+TOO_LARGE = (
+    f"copies of their arguments would take more than {COPIES_CAP_BYTES >> 30} GiB or half of what is free"
+)
+UNKNOWN = "the size of the last cache is not known"
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
@@ -49,10 +53,15 @@ def copied(
     kwargs: Mapping[str, Any],
     *,
     cache_bytes: int,
-    cap_bytes: int = COPIES_CAP_BYTES,
+    cap_bytes: int | None = None,
 ) -> tuple[tuple[Arguments, ...], str]:
-    """Sets of arguments, the given one first, and "" ; or that one alone, and why."""
+    """Sets of arguments, the given one first, and ""; or that one alone, and why.
+
+    ``cap_bytes``: that copies may take; None asks how much is free.
+    """
     given: Arguments = (tuple(args), dict(kwargs))
+    if cache_bytes <= 0:
+        return (given,), UNKNOWN
     if inspect_call(func, args, kwargs).changes_arguments:
         return (given,), WRITES
     tensors = tuple(tensors_in((*args, kwargs)))
@@ -65,7 +74,7 @@ def copied(
     more = -(-TIMES_THE_CACHE * cache_bytes // size_bytes)
     if more >= MOST_COPIES:
         return (given,), TOO_SMALL
-    if more * size_bytes > cap_bytes:
+    if more * size_bytes > (_to_spare_bytes(tensors[0].device) if cap_bytes is None else cap_bytes):
         return (given,), TOO_LARGE
     return (given, *(_copy(given, spans) for _ in range(more))), ""
 
@@ -89,6 +98,15 @@ def processor_cache_bytes(folder: Path) -> int:
         if level.isdecimal() and size[:-1].isdecimal() and size[-1:] in _UNITS:
             sizes[int(level)] = max(sizes.get(int(level), 0), int(size[:-1]) * _UNITS[size[-1]])
     return sizes[max(sizes)] if sizes else 0
+
+
+def _to_spare_bytes(device: torch.device) -> int:
+    """What copies may take of a device's memory."""
+    if device.type == "cuda":
+        free_bytes, _ = torch.cuda.mem_get_info(device)
+    else:
+        free_bytes = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min(COPIES_CAP_BYTES, free_bytes // 2)
 
 
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}

@@ -17,7 +17,7 @@ from statistics import fmean
 import torch
 from torch.profiler import ProfilerActivity
 
-from magneton.profile.model import BlockReading, Doubt, Kernel, OpId
+from magneton.profile.model import BlockReading, Doubt, Kernel, KeyId, Operator, OpId
 from magneton.record.blocks import run_block
 from magneton.record.journal import Journal
 from magneton.record.torch.alignment import align
@@ -77,6 +77,16 @@ class Timeline:
             self._told = True
             self._tell(spans[0], journal)
         return reading
+
+    def kernels_s(self, operators: Sequence[Operator]) -> Mapping[KeyId, float]:
+        """How long the kernels of one execution take on a device, of keys that were seen there."""
+        if not self.on_device:
+            return {}
+        seen: defaultdict[KeyId, list[float]] = defaultdict(list)
+        for operator in operators:
+            if operator.op_id in self.durations_s:
+                seen[operator.key_id].append(self.durations_s[operator.op_id])
+        return {key_id: fmean(durations_s) for key_id, durations_s in seen.items()}
 
     def _durations(self, steps: Sequence[StepSpans]) -> Mapping[OpId, float]:
         """The mean over the block's steps, of the operators that were recognised in any."""

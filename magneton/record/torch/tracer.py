@@ -11,10 +11,8 @@ alone, and a difference becomes a doubt.
 """
 
 import time
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from statistics import fmean
 
 import numpy as np
 import torch
@@ -153,7 +151,7 @@ class TorchTracer:
             phase=phase,
             chosen=traced.chosen,
             cache=cache,
-            kernels_s=_kernels_s(traced),
+            kernels_s=traced.timeline.kernels_s(traced.operators),
             graphs=self._graphs,
         )
 
@@ -227,18 +225,6 @@ def _costs(traced: _Traced) -> Iterator[tuple[KeyId, float]]:
         if operator.effect not in NOT_REPEATED:
             duration_s = durations_s.get(operator.op_id, 0.0)
             yield operator.key_id, duration_s if durations_s else operator.bytes_moved
-
-
-def _kernels_s(traced: _Traced) -> Mapping[KeyId, float]:
-    """How long the kernels of one execution take, of the keys of which a timeline on a device tells."""
-    if not traced.timeline.on_device:
-        return {}
-    seen: defaultdict[KeyId, list[float]] = defaultdict(list)
-    for operator in traced.operators:
-        duration_s = traced.timeline.durations_s.get(operator.op_id)
-        if duration_s is not None:
-            seen[operator.key_id].append(duration_s)
-    return {key_id: fmean(durations_s) for key_id, durations_s in seen.items()}
 
 
 def _doubts(reader: LoopReader, phase: Phase) -> Iterator[Doubt]:

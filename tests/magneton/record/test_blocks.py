@@ -223,3 +223,11 @@ def test_steps_run_for_half_a_window_before_a_sensor_is_asked_and_not_before_a_m
     system = spending(FakeClock(), step_s=1.0)
     run_clean_block(system, CALL, 3, 0, Windows(ClockMeter(FakeClock())))
     assert system.calls.count("step") == 3
+
+
+def test_a_block_under_the_profiler_teaches_nothing_about_the_length_of_a_step():
+    load = Load()
+    windows = Windows(LookingMeter(load), clock=load)
+    run_block(drawing(load, step_s=0.3), CALL, 10, 0, windows)
+    run_block(drawing(load, step_s=0.9), CALL, 10, 0, windows, pass_="timeline")
+    assert windows.step_s[CALL] == pytest.approx(0.3)

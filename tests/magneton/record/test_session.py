@@ -295,7 +295,6 @@ def test_a_meter_that_is_lost_in_the_middle_costs_nothing_that_was_read_before(t
     assert all(block.start_s < min(late.start_s for late in lost) for block in read)
     assert [doubt.kind for doubt in profile.doubts if "broken" in doubt.text] == ["meter-lost"]
     assert profile.idle[-1].moment == "before"
-    assert profile.replays == ()
 
 
 def test_the_state_of_caches_can_be_asked_for_where_operators_are_repeated(tmp_path: Path):

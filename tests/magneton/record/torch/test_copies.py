@@ -15,6 +15,7 @@ from magneton.record.torch.copies import (
     TIMES_THE_CACHE,
     TOO_LARGE,
     TOO_SMALL,
+    UNKNOWN,
     WRITES,
     copied,
     last_level_bytes,
@@ -94,6 +95,10 @@ def test_what_stays_warm_says_why(func: Any, args: Any, reason: str):
     sets, why = copied(func, args, {}, cache_bytes=64 * MOST_COPIES)
     assert why == reason
     assert len(sets) == 1 and sets[0][0] == args
+
+
+def test_a_cache_of_unknown_size_cannot_be_passed_by():
+    assert copied(aten.relu.default, (torch.zeros(64),), {}, cache_bytes=0)[1] == UNKNOWN
 
 
 def test_copies_keep_to_their_share_of_memory():

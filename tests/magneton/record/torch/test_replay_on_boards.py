@@ -75,7 +75,7 @@ def test_a_twentieth_at_equal_latency_is_seen_whichever_comes_first(host: Host, 
 def test_what_spoils_every_window_from_then_on_leaves_gaps_with_the_reason(
     host: Host, fault: dict[str, Any], reason: str
 ) -> None:
-    found = replayed(host, "outcome", faults=[fault | {"at_s": 16.0}])
+    found = replayed(host, "outcome", faults=[fault | {"at_s": 17.0}])
 
     assert found["sound"]
     assert 0 < found["n"] < 7
@@ -86,10 +86,10 @@ def test_what_spoils_every_window_from_then_on_leaves_gaps_with_the_reason(
 @pytest.mark.parametrize(
     "fault",
     [
-        {"kind": "CounterReset", "at_s": 12.0},
-        {"kind": "CounterRollback", "amount": 50.0, "at_s": 12.0},
-        {"kind": "CounterFrozen", "loses": True, "at_s": 12.0, "until_s": 15.0},
-        {"kind": "Throttled", "at_s": 12.0, "until_s": 14.0},
+        {"kind": "CounterReset", "at_s": 13.0},
+        {"kind": "CounterRollback", "amount": 50.0, "at_s": 13.0},
+        {"kind": "CounterFrozen", "loses": True, "at_s": 13.0, "until_s": 16.0},
+        {"kind": "Throttled", "at_s": 13.0, "until_s": 15.0},
     ],
 )
 def test_a_window_that_was_spoilt_once_is_read_again(host: Host, fault: dict[str, Any]) -> None:

@@ -2,17 +2,19 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from journal_rows import operator
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch_steps import ClockMeter, FunctionSystem
 
-from magneton.profile.model import OpId
+from magneton.profile.model import KeyId, OpId
 from magneton.record.journal import Journal
 from magneton.record.torch.timeline import ELSEWHERE, Timeline
 from magneton.record.windows import Windows
@@ -136,3 +138,13 @@ def test_a_training_step_is_recognised_up_to_what_autograd_adds(tmp_path: Path):
         Timeline(CALL, operators).run(system, 1, 0, Windows(ClockMeter()), journal)
     unseen = {op_id for op_id, _ in operators} - {row["op_id"] for row in rows(journal, "durations")}
     assert {name for op_id, name in operators if op_id in unseen} <= {"aten.detach.default"}
+
+
+def test_times_of_kernels_are_known_by_key_where_a_device_was_seen():
+    one, other = replace(operator(1), key_id=KeyId(0)), replace(operator(2), key_id=KeyId(0))
+    unseen = replace(operator(3), key_id=KeyId(1))
+    timeline = Timeline(CALL, [])
+    timeline.durations_s = {one.op_id: 2e-6, other.op_id: 4e-6}
+    assert timeline.kernels_s((one, other, unseen)) == {}
+    timeline.on_device = True
+    assert timeline.kernels_s((one, other, unseen)) == {KeyId(0): pytest.approx(3e-6)}

@@ -270,3 +270,17 @@ def test_what_cannot_be_read_cold_is_a_doubt_that_names_it(recorded: Recorded):
         tracer.replay(system, CALL, round, windows, journal, 1e9, "cold")
     texts = {row["text"] for row in rows(journal.folder, "doubts") if row["kind"] == "cache-warm"}
     assert any("they write into their arguments: aten.add_.Tensor" in text for text in texts)
+
+
+def test_keys_that_a_lost_meter_could_not_read_say_so(recorded: Recorded):
+    tracer, system, journal = recorded
+    load = Load()
+    windows = Windows(LookingMeter(load, lost_after=2), clock=load)
+    with Slow(load):
+        for round in range(2):
+            tracer.replay(system, CALL, round, windows, journal, 1e9)
+    read = {row["key_id"] for row in rows(journal.folder, "replays") if row["energy_j"] is not None}
+    latest = {row["key_id"]: row["skipped"] for row in rows(journal.folder, "keys")}
+    lost = {key_id for key_id, skipped in latest.items() if "fallen off the bus" in (skipped or "")}
+    assert len(read) <= 2 < len(lost)
+    assert read.isdisjoint(lost)
