@@ -231,3 +231,18 @@ def test_a_block_under_the_profiler_teaches_nothing_about_the_length_of_a_step()
     run_block(drawing(load, step_s=0.3), CALL, 10, 0, windows)
     run_block(drawing(load, step_s=0.9), CALL, 10, 0, windows, pass_="timeline")
     assert windows.step_s[CALL] == pytest.approx(0.3)
+
+
+def test_rewinding_that_was_slow_when_it_was_timed_is_read_long_enough_all_the_same():
+    load = Load()
+    lengths_s = iter([0.2] * 10 + [3.0])
+
+    def work() -> Mapping[str, Any]:
+        load.draw(0.3, 300.0)
+        return {}
+
+    system = FunctionSystem(work, before=lambda: load.draw(next(lengths_s, 0.2), 200.0))
+    meter = LookingMeter(load, update_period_s=0.01, look_s=0.01)
+    row = run_block(system, CALL, 10, 0, Windows(meter, clock=load))
+    assert row.energy_j == pytest.approx(900.0, rel=0.01)
+    assert meter.pieces[-1] * 0.2 >= meter.shortest_window_s

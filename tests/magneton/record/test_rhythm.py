@@ -57,3 +57,10 @@ def test_pauses_shift_by_one_piece_or_one_period_and_no_more(piece_s: float, pie
 def test_a_sensor_that_tells_no_period_needs_none():
     assert pauses(0.1, 0.0, 25, Random(0)) == {}
     assert pauses(0.0, PERIOD_S, 25, Random(0)) == {}
+
+
+def test_a_sweep_takes_its_steps_at_random_places():
+    first, second = (pauses(0.1, PERIOD_S, 25, Random(seed)) for seed in (1, 2))
+    assert first.keys() == second.keys()
+    assert first != second
+    assert len({round(length_s, 9) for length_s in first.values()}) > 10

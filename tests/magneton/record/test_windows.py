@@ -132,8 +132,10 @@ def test_a_meter_that_says_that_it_is_lost_is_not_tried_again():
 
 def test_idle_power_is_that_of_a_window_at_rest():
     load = Load(idle_w=60.0)
-    windows = Windows(LookingMeter(load, host_w=20.0), clock=load)
+    meter = LookingMeter(load, host_w=20.0)
+    windows = Windows(meter, clock=load)
     idle = windows.rest("before", 3.0, now_s=7.0)
+    assert meter.began_s[0] >= 1.0  # clocks and voltages have come down
     assert (idle.moment, idle.time_s, idle.duration_s) == ("before", 7.0, pytest.approx(3.0))
     assert idle.power_w == pytest.approx(60.0) and idle.host_power_w == pytest.approx(20.0)
     assert max(load.slept_s) == 3.0

@@ -350,6 +350,13 @@ def test_an_operator_runs_for_a_second_before_a_sensor_is_asked():
     assert meter.pieces == [pytest.approx(2.2 / 0.01, abs=1)]
 
 
+def test_a_short_window_shortens_no_warm_up():
+    load = Load()
+    meter = LookingMeter(load, shortest_window_s=0.5)
+    replayed(meter, load, lambda: X @ X)
+    assert meter.began_s[0] >= 1.0
+
+
 def test_a_window_that_was_spoilt_is_read_again_and_told():
     load = Load()
     reader = LoopReader(
@@ -458,6 +465,7 @@ def test_what_runs_as_long_as_it_takes_to_launch_is_not_captured():
     row = read_on_board(graphs, 0.009)
     assert graphs.asked == []
     assert row.busy_share == pytest.approx(0.9)
+    assert read_on_board(Captured(Load(), 0.02), 0.02).busy_share == 1.0  # slower under the profiler
 
 
 def test_a_loop_on_the_host_knows_no_busy_share():
