@@ -120,7 +120,8 @@ class Windows:
         return bool(reading.energy_j is None and reading.gap and long_enough and not self.lost)
 
     def _window(self, once: Callable[[], object], pieces: int, piece_s: float) -> Reading:
-        pausing = {} if self._idle is None else pauses(piece_s, self.period_s, pieces, self._generator)
+        known = self._idle is not None and self._idle.power_w is not None  # what a pause draws
+        pausing = pauses(piece_s, self.period_s, pieces, self._generator) if known else {}
         self.synchronise()
         if self.period_s > 0:
             self.clock.sleep(self._generator.uniform(0.0, self.period_s))

@@ -196,6 +196,13 @@ def test_without_idle_power_nothing_is_paused():
     assert len(load.slept_s) == 1
 
 
+def test_idle_power_that_was_not_read_costs_no_window_its_energy():
+    load = Load()
+    windows = Windows(LookingMeter(load, gaps=[HOT] * TRIES), clock=load)
+    windows.rest("before", 3.0, now_s=0.0)
+    assert over(windows, load, piece_s=0.1, told=True).energy_j == pytest.approx(750.0)
+
+
 known = st.floats(0.1, 1e3)
 reading = st.builds(
     Reading,
