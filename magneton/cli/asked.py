@@ -62,8 +62,11 @@ def exit_status(comparison: Comparison, fail_on: Sequence[str]) -> int:
     """0 unless something was asked to fail on, or the question stays open."""
     if comparison.verdict == "not the same work":
         return EXIT_UNRESOLVED
-    certain = [finding for finding in comparison.findings if finding.outcome in OUTCOMES]
-    if any({ANY, finding.outcome, finding.kind} & set(fail_on) for finding in certain):
+    certain = [
+        {finding.outcome, finding.kind} for finding in comparison.findings if finding.outcome in OUTCOMES
+    ]
+    of_hosts = [{finding.outcome} for finding in comparison.host_findings]
+    if any((names | {ANY}) & set(fail_on) for names in (*certain, *of_hosts)):
         return EXIT_FINDING
     return EXIT_UNRESOLVED if comparison.verdict == "unresolved" else EXIT_OK
 

@@ -51,8 +51,9 @@ def _index(known: tuple[_Known, ...], device: str, environment: Mapping[str, str
     visible = environment.get("CUDA_VISIBLE_DEVICES")
     entries = [str(index) for index in range(len(known))] if visible is None else visible.split(",")
     if ordinal >= len(entries):
+        shown = "" if visible is None else f", and CUDA_VISIBLE_DEVICES is {visible!r}"
         raise SensorAbsent(
-            f"there is no {device}: CUDA_VISIBLE_DEVICES={visible!r}, {len(known)} NVIDIA boards",
+            f"there is no {device}: NVIDIA boards: {len(known)}{shown}",
             hint="choose a device that is visible",
         )
     found = [_named(known, entry.strip(), environment) for entry in entries[: ordinal + 1]]

@@ -1,12 +1,16 @@
 """Options that several commands share."""
 
 import pytest
+from comparisons import matched
+from on_boards import on_a_board
 from typer.testing import CliRunner
 
 from magneton.cli.app import app
-from magneton.cli.asked import cache_named
+from magneton.cli.asked import cache_named, exit_status
 from magneton.cli.options import CacheName
-from magneton.errors import MagnetonError
+from magneton.compare.model import Criteria
+from magneton.compare.profiles import compare
+from magneton.errors import EXIT_FINDING, EXIT_OK, MagnetonError
 
 
 @pytest.mark.parametrize("command", [["record", "torch", "-o", "x.mgn"], ["compare", "torch", "torch"]])
@@ -22,3 +26,12 @@ def test_the_choice_of_caches_is_handed_on_by_name():
         "warm",
         "cold",
     ]
+
+
+def test_what_a_host_wastes_fails_a_comparison_that_is_to_fail_on_it():
+    lean, spinning = on_a_board(host_w=2.0), on_a_board(host_w=9.0, seed=1)
+    found = compare(lean, spinning, matched(lean, spinning), Criteria())
+
+    assert found.findings == ()
+    assert [exit_status(found, (asked,)) for asked in ("any", "waste")] == [EXIT_FINDING] * 2
+    assert [exit_status(found, asked) for asked in ((), ("trade-off",), ("redundant",))] == [EXIT_OK] * 3
