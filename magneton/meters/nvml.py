@@ -55,6 +55,10 @@ class NvmlMeter:
             load_nvml(), device, SystemClock(), environment=os.environ, probes=cache_folder() / "sensors"
         )
 
+    @classmethod
+    def check_device(cls, device: str) -> None:
+        refuse_boards_without_counter(load_nvml(), device, environment=os.environ)
+
     @property
     def probes(self) -> tuple[BoardProbe, ...]:
         """What was found out about each board."""
@@ -126,6 +130,16 @@ def open_nvml(
         meter = NvmlMeter(windows, clock)
         opened.pop_all()
     return meter
+
+
+def refuse_boards_without_counter(nvml: Any, device: str, *, environment: Mapping[str, str]) -> None:
+    """What ``open_nvml`` would refuse, but for what only watching a counter shows."""
+    for index in board_indices(nvml, device, environment):
+        board = open_board(nvml, index)
+        try:
+            board.total_energy_j()
+        finally:
+            board.close()
 
 
 def _doubted(probe: BoardProbe) -> float | None:

@@ -61,12 +61,13 @@ class RaplMeter:
     @classmethod
     def open(cls, variant: str, device: str) -> "RaplMeter":
         del variant
-        if device.partition(":")[0] != "cpu":
-            raise SensorAbsent(
-                f"RAPL reads processors, and the work runs on {device}",
-                hint="use --meter nvml (NVIDIA) or zeus (AMD): processors are read beside them by themselves",
-            )
+        _refuse_boards(device)
         return cls.of_machine()
+
+    @classmethod
+    def check_device(cls, device: str) -> None:
+        _refuse_boards(device)
+        summed_zones(POWERCAP)
 
     @classmethod
     def of_machine(
@@ -144,6 +145,14 @@ class RaplMeter:
         if self._still:
             text += f"; left out, as they do not move: {', '.join(self._still)}"
         return text
+
+
+def _refuse_boards(device: str) -> None:
+    if device.partition(":")[0] != "cpu":
+        raise SensorAbsent(
+            f"RAPL reads processors, and the work runs on {device}",
+            hint="use --meter nvml (NVIDIA) or zeus (AMD): processors are read beside them by themselves",
+        )
 
 
 def probe_period_s(zone: Zone, clock: Clock) -> float | None:

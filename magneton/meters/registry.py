@@ -40,6 +40,15 @@ class ChecksFiles(Protocol):
         ...
 
 
+@runtime_checkable
+class ChecksDevices(Protocol):
+    """What a plugin may offer besides, where loading a system in vain can be spared."""
+
+    def check_device(self, device: str) -> None:
+        """Refuse a device that ``open`` would refuse; quick, and nothing is held."""
+        ...
+
+
 def meter_names() -> tuple[str, ...]:
     """Every meter that can be asked for, ours and other people's; nothing is imported."""
     return (AUTO, *plugin_names(METERS))
@@ -57,6 +66,15 @@ def require_meter(spec: str) -> None:
     _variant(name, plugin, colon, variant)
     if _is_file(plugin, variant) and isinstance(plugin, ChecksFiles):
         plugin.check_file(variant)
+
+
+def check_meter(spec: str, device: str) -> None:
+    """Refuse what could not be opened for ``device``, as far as that is known in no time. ``auto`` can."""
+    if spec == AUTO:
+        return
+    plugin = _plugin(spec.partition(":")[0])
+    if isinstance(plugin, ChecksDevices):
+        plugin.check_device(device)
 
 
 def open_meter(spec: str, device: str) -> Meter:

@@ -11,7 +11,7 @@ import numpy as np
 import magneton
 from magneton.errors import MagnetonError
 from magneton.meters.host import beside_host, host_info
-from magneton.meters.registry import open_meter
+from magneton.meters.registry import check_meter, open_meter
 from magneton.profile.model import BlockReading, Doubt
 from magneton.profile.origin import Cache, Origin
 from magneton.record.blocks import run_block, run_clean_block
@@ -143,6 +143,7 @@ def since(started_s: float) -> Callable[[], float]:
 
 def prepare(command: Prepare) -> Loaded:
     """Load the system, open the meter, and write down where the figures will come from."""
+    check_meter(command.meter, command.device)  # loading may take minutes
     system, facts = _load(command)
     sensor = open_meter(command.meter, command.device)
     loaded = Loaded(

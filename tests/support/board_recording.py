@@ -52,14 +52,10 @@ class BoardRoom:
         folder: Path,
         *boards: Board,
         faults: Iterable[Fault] = (),
-        probes: Path | None = None,
-        variables: Mapping[str, str] | None = None,
     ) -> None:
         self.folder = folder
         self.cache = folder / "cache"
         self.cache.mkdir(parents=True)
-        if probes is not None:  # what earlier recordings found out of the same boards
-            (self.cache / "sensors").symlink_to(probes, target_is_directory=True)
         found = environment(
             build_library(), boards, faults=faults, real_time=True, state_file=folder / "boards"
         )
@@ -69,7 +65,7 @@ class BoardRoom:
             "MAGNETON_CACHE": str(self.cache),
             "COLUMNS": "80",
             "BOARD_TRUTH": str(folder / "truth"),
-            **(variables or {}),
+            "BOARD_LOADED": str(folder / "loaded"),
         }
         self._host = Host(self.environment)
 
@@ -103,15 +99,22 @@ class BoardRoom:
         """The real command line, to its end."""
         return self.start(*arguments).left(timeout_s)
 
-    def start(self, *arguments: str | Path) -> "Running":
-        return Running(self, [str(each) for each in arguments])
+    def start(self, *arguments: str | Path, variables: Mapping[str, str] | None = None) -> "Running":
+        return Running(self, [str(each) for each in arguments], self.environment | dict(variables or {}))
 
     def measure(
-        self, command: str, *arguments: str | Path, device: str = "cuda:0", meter: str = "nvml"
+        self,
+        command: str,
+        *arguments: str | Path,
+        device: str = "cuda:0",
+        meter: str = "nvml",
+        variables: Mapping[str, str] | None = None,
     ) -> "Running":
         """``magneton record`` or ``magneton compare`` of the system ``board``."""
         asked = ["--model", "llama", "--scale", "tiny", "--phases", "prefill", "--quiet"]
-        return self.start(command, *arguments, *asked, "--meter", meter, "--device", device)
+        return self.start(
+            command, *arguments, *asked, "--meter", meter, "--device", device, variables=variables
+        )
 
     def journals(self) -> tuple[Path, ...]:
         return tuple(sorted(self.cache.glob("runs/*/*")))
@@ -125,7 +128,7 @@ class BoardRoom:
 class Running:
     """A command that was started."""
 
-    def __init__(self, room: BoardRoom, arguments: list[str]) -> None:
+    def __init__(self, room: BoardRoom, arguments: list[str], variables: Mapping[str, str]) -> None:
         self._room = room
         self._process = subprocess.Popen(
             [sys.executable, "-m", "magneton", *arguments],
@@ -134,8 +137,7 @@ class Running:
             stdin=subprocess.DEVNULL,
             text=True,
             cwd=room.folder,
-            env=room.environment,
-            preexec_fn=_heed_interrupts,
+            env=variables,
         )
 
     def after_blocks(self, blocks: int, *, within_s: float = 120.0) -> "Running":
@@ -157,11 +159,6 @@ class Running:
             stdout, stderr = self._process.communicate()
             raise AssertionError(f"still running after {timeout_s:g} s\n{stdout}\n{stderr}") from None
         return Left(code=self._process.returncode, stdout=stdout, stderr=stderr)
-
-
-def _heed_interrupts() -> None:
-    """A test that runs in the background of a shell ignores them, and what it starts would inherit that."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def apply(faults: list[dict[str, Any]], after_s: float) -> None:

@@ -8,7 +8,8 @@ path. A step is two operators, one after the other:
 Options, all text: ``attend_w``, ``attend_ms``, ``project_w`` and ``project_ms`` are what each draws and for
 how long; ``wait`` is how the host waits meanwhile: "sleep", or "spin" as one does that asks a stream over and
 over whether it is done (pytorch/pytorch#28224). The file that the variable ``BOARD_TRUTH`` names gets a line
-for each step: when it ended and what the board had truly spent by then.
+for each step: when it ended and what the board had truly spent by then. The one that ``BOARD_LOADED`` names
+is there once a system has been loaded.
 """
 
 import json
@@ -87,6 +88,8 @@ class BoardSystem:
     framework = "board_system:BoardTracer"
 
     def load(self, setup: Setup) -> Facts:
+        if marker := os.environ.get("BOARD_LOADED"):
+            Path(marker).touch()
         self._phases = setup.workload.phases
         options = {**DEFAULTS, **setup.options}
         self._work = {
@@ -186,7 +189,7 @@ class BoardTracer:
     ) -> None:
         del budget_s, cache
         for op_id, name in self._operators(phase):
-            pieces = math.ceil(LONGER * windows.shortest_window_s / system.busy_s(name))
+            pieces = max(1, math.ceil(LONGER * windows.shortest_window_s / system.busy_s(name)))
             whole = windows.over(
                 lambda name=name: system.run(name),
                 pieces,

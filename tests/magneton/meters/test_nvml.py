@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sensors import CODES, FakeBoard, FakeClock, FakeNvml
 
 from magneton.meters.meter import Meter, Reading, State
-from magneton.meters.nvml import NvmlMeter, open_nvml
+from magneton.meters.nvml import NvmlMeter, open_nvml, refuse_boards_without_counter
 from magneton.meters.sensors import SensorUnusable
 from magneton.quantity import Provenance
 
@@ -242,6 +242,25 @@ def test_a_slowdown_that_comes_with_a_change_of_clocks_is_none() -> None:
 
     assert reading.gap == ""
     assert reading.after is not None and reading.after.throttle == ("hw-slowdown",)
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("NVML_ERROR_NO_PERMISSION", "no permission"),
+        ("NVML_ERROR_NOT_SUPPORTED", "does not offer the energy counter"),
+        ("NVML_ERROR_GPU_IS_LOST", "cannot read"),
+    ],
+)
+def test_a_board_whose_counter_cannot_be_read_is_refused_without_watching_it(code: str, told: str) -> None:
+    clock = FakeClock()
+    nvml = FakeNvml(clock, (FakeBoard(), FakeBoard(uuid="GPU-2", energy_error=CODES[code])))
+    began_s = clock.now_s()
+
+    refuse_boards_without_counter(nvml.module(), "cuda:0", environment={})
+    with pytest.raises(SensorUnusable, match=told):
+        refuse_boards_without_counter(nvml.module(), "cuda:0,cuda:1", environment={})
+    assert (nvml.users, clock.now_s()) == (0, began_s)
 
 
 def wait(bench: Bench) -> None:

@@ -10,7 +10,7 @@ from magneton.errors import MagnetonError
 from magneton.meters.counted import CountedMeter
 from magneton.meters.meter import Meter
 from magneton.meters.modelled import ModelledMeter
-from magneton.meters.registry import automatic_meter, meter_names, open_meter, require_meter
+from magneton.meters.registry import automatic_meter, check_meter, meter_names, open_meter, require_meter
 from magneton.meters.sensors import SensorAbsent, SensorUnusable
 
 
@@ -94,6 +94,16 @@ def test_a_device_file_that_will_not_do_is_refused_before_anything_is_opened(
 def test_a_device_file_that_is_not_there_is_refused() -> None:
     with pytest.raises(MagnetonError, match=r"cannot read nowhere\.toml"):
         require_meter("modelled:nowhere.toml")
+
+
+@pytest.mark.parametrize("spec", ["auto", "modelled", "modelled:h200", "counted:flops"])
+def test_what_needs_no_sensor_needs_no_look_at_one(spec: str) -> None:
+    check_meter(spec, "cuda:0")
+
+
+def test_a_sensor_of_another_kind_of_device_is_refused_before_a_system_is_loaded() -> None:
+    with pytest.raises(SensorAbsent, match="RAPL reads processors, and the work runs on cuda:0"):
+        check_meter("rapl", "cuda:0")
 
 
 @dataclass(slots=True)
