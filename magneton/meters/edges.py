@@ -22,7 +22,11 @@ _WIDE = 2.5  # polls; an edge known less exactly came before the looks did, or a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edge:
-    """The counter showed ``energy_j`` first at ``seen_s``, and its old figure last at ``seen_before_s``."""
+    """The counter changed to ``energy_j`` between these two moments.
+
+    ``seen_before_s`` is before the last look that showed the old figure, ``seen_s`` after the first that did
+    not.
+    """
 
     seen_before_s: float
     seen_s: float
@@ -92,15 +96,16 @@ class CounterEdges:
     def look(self) -> float:
         asked_s = self._now_s()
         energy_j = self._read_j()
+        seen_s = self._now_s()  # the call may have waited: for the driver, or for its turn to run
         before, self._asked = self._asked, (asked_s, energy_j)
         if before is None:
             self._changed_s = asked_s
             return self._rhythm.poll_s
         before_s, before_j = before
         if energy_j > before_j:
-            edge = Edge(seen_before_s=before_s, seen_s=asked_s, energy_j=energy_j)
+            edge = Edge(seen_before_s=before_s, seen_s=seen_s, energy_j=energy_j)
             self.seen.append(edge)
-            self._changed_s = asked_s
+            self._changed_s = seen_s
             return self._rhythm.after(edge)
         if energy_j < before_j and not self.fault:
             self.fault = f"the energy counter ran backwards by {before_j - energy_j:.3g} J: it was reset"
@@ -131,6 +136,7 @@ class PowerEdges:
     def look(self) -> float:
         asked_s = self._now_s()
         power_w = self._read_w()
+        seen_s = self._now_s()
         if power_w is None:
             self.fault = self.fault or "the power sensor gave no figure"
             return self._rhythm.period_s
@@ -140,7 +146,7 @@ class PowerEdges:
             return self._rhythm.poll_s
         before_s, before_w = before
         if power_w != before_w:
-            return self._edge(before_s, asked_s, power_w)
+            return self._edge(before_s, seen_s, power_w)
         due_s = self._edge_s + self._rhythm.period_s
         if asked_s > due_s + _LEAD_POLLS * self._rhythm.poll_s:
             return self._edge(due_s, due_s, power_w) - (asked_s - due_s)

@@ -1,6 +1,7 @@
 """Looks find edges within a poll, with few looks; late ones are known less exactly; faults are told."""
 
 from itertools import pairwise
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -63,6 +64,46 @@ def test_an_edge_that_a_look_came_late_for_says_so() -> None:
         tick_s = edge.energy_j / 100.0
         assert edge.seen_before_s - 1e-9 <= tick_s <= edge.seen_s + 1e-9
     assert max(edge.slack_s for edge in edges.seen) > 0.02
+
+
+class BusyInterpreter:
+    """Time that passes while a figure is asked for: the call waits now and then for its turn to run."""
+
+    def __init__(self) -> None:
+        self.at_s = 0.0
+        self._generator = Random(6)
+
+    def now_s(self) -> float:
+        return self.at_s
+
+    def turn(self) -> None:
+        self.at_s += 0.04 if self._generator.random() < 0.1 else 2e-4
+
+    def energy_j(self) -> float:
+        self.turn()
+        return 100.0 * int(self.at_s / 0.1) * 0.1
+
+    def power_w(self) -> float:
+        self.turn()
+        return 100.0 + int(self.at_s / 0.1) % 3
+
+
+@pytest.mark.parametrize("source", ["counter", "power"])
+def test_an_edge_seen_by_a_call_that_had_to_wait_lies_in_its_span(source: str) -> None:
+    busy = BusyInterpreter()
+    edges = (
+        CounterEdges(busy.energy_j, busy.now_s, period_s=0.1)
+        if source == "counter"
+        else PowerEdges(busy.power_w, busy.now_s, period_s=0.1)
+    )
+    for _ in range(1500):
+        busy.at_s += max(edges.look(), POLL_S / 2)
+
+    seen = [edge for edge in edges.seen if edge.slack_s > 0]  # others are due, and were not seen
+    assert len(seen) > 20
+    for edge in seen:
+        latest_s = 0.1 * int(edge.seen_s / 0.1 + 1e-9)
+        assert edge.seen_before_s - 1e-9 <= latest_s
 
 
 def test_a_period_that_is_not_what_it_was_is_followed() -> None:
