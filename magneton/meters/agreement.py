@@ -12,20 +12,22 @@ class Agreement:
 
     def __init__(self, probed: float | None) -> None:
         self._probed = probed
-        self._accepted: list[float] = []
+        self._accepted: dict[bool, list[float]] = {True: [], False: []}  # by ``even``
 
     def objection(self, found: float | None, *, even: bool) -> str:
         """What is wrong with a window of this agreement; "" for nothing, and where it is not known.
 
-        Boards disagree with themselves at rest and not at work, and the other way round: the probe was taken
-        at rest, so the first window may be near it or near one. Later ones are held against earlier ones.
+        Some boards disagree with themselves at rest and not at work: the probe was taken at rest, so the
+        first window may be near it or near one. Later ones are held against earlier ones of their kind:
+        rest is read before all work, as an uneven window.
         """
         if found is None:
             return ""
-        usual = (median(self._accepted),) if self._accepted else (1.0, self._probed or 1.0)
+        accepted = self._accepted[even]
+        usual = (median(accepted),) if accepted else (1.0, self._probed or 1.0)
         factor = NEAR if even else FAR
         if any(expected / factor <= found <= expected * factor for expected in usual):
-            self._accepted = [*self._accepted, found][-_REMEMBERED:]
+            self._accepted[even] = [*accepted, found][-_REMEMBERED:]
             return ""
         return (
             f"instantaneous power was {found:.2f} of that by the counter in this window, and is "

@@ -32,5 +32,14 @@ def test_power_that_swings_is_given_more_room() -> None:
     assert Agreement(1.0).objection(2.3, even=False) != ""
 
 
+def test_rest_before_the_work_says_nothing_of_how_the_sensors_agree_at_work() -> None:
+    agreement = Agreement(0.55)
+
+    assert agreement.objection(0.55, even=False) == ""  # at rest, before the first block
+    assert agreement.objection(1.0, even=True) == ""
+    assert agreement.objection(0.55, even=True) != ""
+    assert agreement.objection(0.55, even=False) == ""  # at rest, after the last
+
+
 def test_what_is_not_known_is_no_objection() -> None:
     assert Agreement(1.0).objection(None, even=True) == ""
