@@ -51,7 +51,7 @@ def kept_probe(folder: Path, uuid: str, driver: str) -> BoardProbe | None:
         ):
             return None
         return _probe(cast("dict[str, Any]", row["probe"]))
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+    except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None
 
 
@@ -76,7 +76,7 @@ def _file(folder: Path, uuid: str, driver: str) -> Path:
 
 
 def _probe(row: dict[str, Any]) -> BoardProbe:
-    """Raises ``ValueError``, ``TypeError`` or ``KeyError`` for what no probe can have found."""
+    """Raises one of the errors that ``kept_probe`` knows for what no probe can have found."""
     agreement = row["agreement"]
     if row["source"] not in ("counter", "power") or not isinstance(row["stale"], bool):
         raise ValueError("source")

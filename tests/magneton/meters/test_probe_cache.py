@@ -103,6 +103,7 @@ def test_a_file_that_is_too_large_is_no_file(tmp_path: Path, probe: BoardProbe) 
         ("period_s", -0.1),
         ("period_s", 1e9),
         ("period_s", "0.1"),
+        pytest.param("period_s", 10**400, id="more than a float holds"),
         ("poll_s", 0),
         ("step_j", True),
         ("agreement", 0),
