@@ -6,7 +6,7 @@ millijoules and milliwatts become SI here. The NVML module is a parameter: tests
 
 import re
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -62,7 +62,7 @@ class Board:
 
     def close(self) -> None:
         """NVML counts its users: each opened board lets go once."""
-        self.nvml.nvmlShutdown()
+        _let_go(self.nvml)
 
     def _fields(self, numbers: tuple[int, ...]) -> tuple[Any, ...]:
         try:
@@ -112,7 +112,7 @@ def board_count(nvml: Any) -> int:
         try:
             return int(nvml.nvmlDeviceGetCount())
         finally:
-            nvml.nvmlShutdown()
+            _let_go(nvml)
 
 
 def open_board(nvml: Any, index: int) -> Board:
@@ -132,8 +132,14 @@ def open_board(nvml: Any, index: int) -> Board:
                 driver=str(nvml.nvmlSystemGetDriverVersion()),
             )
         except nvml.NVMLError:
-            nvml.nvmlShutdown()
+            _let_go(nvml)
             raise
+
+
+def _let_go(nvml: Any) -> None:
+    """A driver that fails even at that, as where a board is lost, costs nothing of what was read."""
+    with suppress(nvml.NVMLError):
+        nvml.nvmlShutdown()
 
 
 @contextmanager

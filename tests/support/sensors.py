@@ -143,11 +143,12 @@ class Telling(Protocol):
 
 @dataclass(slots=True)
 class FakeNvml:
-    """A driver with boards. ``users`` counts init and shutdown; ``init_error`` is what init answers."""
+    """A driver with boards. ``users`` counts init and shutdown; ``..._error`` is what these answer."""
 
     clock: Telling
     boards: Sequence[FakeBoard]
     init_error: int | None = None
+    shutdown_error: int | None = None
     driver: str = "600.1"
     users: int = 0
     reads: int = 0  # of energy counters
@@ -186,6 +187,7 @@ class FakeNvml:
         self.users += 1
 
     def _shutdown(self) -> None:
+        _refuse(self.shutdown_error)
         self.users -= 1
 
     def _handle(self, index: int) -> FakeBoard:

@@ -96,6 +96,16 @@ def test_a_board_that_is_not_there_leaves_nvml_closed() -> None:
     assert nvml.users == 0
 
 
+def test_a_driver_that_refuses_to_be_let_go_is_left_alone() -> None:
+    nvml = nvml_of(FakeBoard())
+    board = open_board(nvml.module(), 0)
+    nvml.shutdown_error = CODES["NVML_ERROR_GPU_IS_LOST"]
+
+    board.close()
+    with pytest.raises(SensorAbsent, match="no NVIDIA board 3"):
+        open_board(nvml.module(), 3)
+
+
 def test_another_package_of_the_same_name_is_recognised() -> None:
     with pytest.raises(SensorUnusable, match="shadows nvidia-ml-py") as refused:
         checked_bindings(SimpleNamespace(__file__="site-packages/pynvml/__init__.py"))
