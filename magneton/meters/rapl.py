@@ -90,6 +90,7 @@ class RaplMeter:
 
     def begin(self, pieces: int = 1) -> None:
         del pieces
+        self._stop_watching()  # of a window that was given up
         for counter in self._counters:
             counter.restart()
         self._began_s = self._clock.now_s()

@@ -282,6 +282,19 @@ def test_a_machine_is_opened_from_its_files(tmp_path: Path) -> None:
     assert processor_vendor(tmp_path / "none") == ""
 
 
+def test_a_window_that_was_given_up_is_looked_at_no_longer(tmp_path: Path) -> None:
+    clock = TurnedClock()
+    tree = PowercapTree(tmp_path, clock)
+    tree.add(ONE, "package-0", power_w=100.0)
+    meter = opened(tree)
+
+    meter.begin()  # and the work failed
+    reading = window(tree, meter)
+
+    assert reading.energy_j == pytest.approx(100.0, rel=2e-3)
+    assert clock.watches == []
+
+
 def test_on_the_machine_s_own_clock_no_thread_outlives_its_window(tmp_path: Path) -> None:
     tree = one_package(tmp_path)
     calls = count(1)
