@@ -19,9 +19,10 @@ from magneton.meters.board_window import FEW_PIECES, BoardWindow
 from magneton.meters.clock import Clock, SystemClock
 from magneton.meters.edges import POLL_S
 from magneton.meters.foreign import own_kin
-from magneton.meters.meter import Reading, State
+from magneton.meters.meter import Reading
 from magneton.meters.probe import AGREE, BoardProbe
 from magneton.meters.probe_cache import probed_board
+from magneton.meters.several import sum_readings, sum_samples
 from magneton.meters.visible import board_indices
 from magneton.meters.windows import SETTLE_S
 from magneton.profile.model import PowerSample
@@ -95,11 +96,11 @@ class NvmlMeter:
             board.close(self._began_s, ended_s, self._pieces, self.shortest_window_s)
             for board in self._boards
         ]
-        return readings[0] if len(readings) == 1 else _together(readings)
+        return readings[0] if len(readings) == 1 else sum_readings(readings)
 
     def samples(self) -> tuple[PowerSample, ...]:
         taken = [board.sampler.take() for board in self._boards]
-        return taken[0] if len(taken) == 1 else tuple(map(_sum_of_samples, zip(*taken, strict=False)))
+        return taken[0] if len(taken) == 1 else sum_samples(taken)
 
     def close(self) -> None:
         for board in self._boards:
@@ -168,44 +169,3 @@ def _window_error(probe: BoardProbe, shortest_s: float) -> float:
     located = sqrt(2) * max(probe.poll_s if probe.source == "counter" else 0.0, POLL_S) / inner_s
     averaged = probe.noise * sqrt(probe.period_s / inner_s) if probe.source == "power" else 0.0
     return max(located, averaged)
-
-
-def _together(readings: Sequence[Reading]) -> Reading:
-    """All boards as one: what one of them does not tell, nobody knows."""
-    energies_j = [reading.energy_j for reading in readings]
-    known_j = [energy_j for energy_j in energies_j if energy_j is not None]
-    agreements = [reading.agreement for reading in readings if reading.agreement is not None]
-    complete = len(known_j) == len(readings)
-    agree = complete and len(agreements) == len(readings)
-    return Reading(
-        duration_s=readings[0].duration_s,
-        energy_j=sum(known_j) if complete else None,
-        gap="; ".join(reading.gap for reading in readings if reading.gap),
-        agreement=sum(a * e for a, e in zip(agreements, known_j, strict=True)) / sum(known_j)
-        if agree
-        else None,
-        before=_worst([reading.before for reading in readings]),
-        after=_worst([reading.after for reading in readings]),
-    )
-
-
-def _worst(states: Sequence[State | None]) -> State | None:
-    """The hottest, the slowest, every reason, and the most foreigners."""
-    known = [state for state in states if state is not None]
-    if len(known) < len(states):
-        return None
-    temperatures = [state.temperature_c for state in known if state.temperature_c is not None]
-    clocks = [state.clock_hz for state in known if state.clock_hz is not None]
-    foreign = [state.foreign for state in known if state.foreign is not None]
-    return State(
-        temperature_c=max(temperatures, default=None),
-        clock_hz=min(clocks, default=None),
-        throttle=tuple(dict.fromkeys(reason for state in known for reason in state.throttle)),
-        foreign=max(foreign, default=None),
-    )
-
-
-def _sum_of_samples(samples: tuple[PowerSample, ...]) -> PowerSample:
-    """The boards are looked at one after the other, within a tenth of a second."""
-    power_w = sum(sample.power_w for sample in samples)
-    return PowerSample(phase="", round=0, time_s=samples[-1].time_s, power_w=power_w)

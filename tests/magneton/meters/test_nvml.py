@@ -427,6 +427,22 @@ def test_several_boards_are_summed(pieces: int) -> None:
     assert {sample.power_w for sample in bench.meter.samples()} == {600.0}
 
 
+def test_power_of_boards_is_summed_for_the_same_moments() -> None:
+    """One board tells no power in the first of two windows: its later figures belong to no earlier ones."""
+    bench = Bench(*two())
+    bench.boards[1].field_error = CODES["NVML_ERROR_NO_PERMISSION"]
+    bench.window(busy_w=300.0)
+    bench.boards[1].field_error = None
+    bench.clock.sleep(1.0)
+    began_s = bench.clock.now_s()
+    bench.window(busy_w=500.0)
+    samples = bench.meter.samples()
+
+    assert 17 <= len(samples) <= 23
+    assert {sample.power_w for sample in samples} == {1000.0}
+    assert samples[0].time_s > began_s
+
+
 def test_a_gap_on_one_board_is_a_gap() -> None:
     bench = Bench(*two())
     bench.boards[1].reasons = 0x40
