@@ -1,6 +1,7 @@
 """Instantaneous power while a window is open, some ten times a second."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import pairwise
 
 from magneton.meters.sensors import SensorAbsent, SensorUnusable
@@ -10,7 +11,7 @@ PERIOD_S = 0.09  # boards publish every 100 ms: a little sooner, and a look righ
 
 
 class PowerSampler:
-    """Takes a sample when it is asked and one is due.
+    """Takes a sample when it is asked.
 
     A meter knows neither the phase and round nor when the recording started: samples carry "" and 0 and
     the meter's own clock, and the recorder fills those in.
@@ -26,19 +27,12 @@ class PowerSampler:
         """A window begins."""
         self._window = []
 
-    def due_s(self) -> float:
-        """When the next sample should be taken; in the past before the first."""
-        return self._window[-1].time_s + PERIOD_S if self._window else self._now_s()
-
-    def sample(self) -> float | None:
-        """Power now; None where there is none to be read, which the energy counter will say too."""
-        try:
+    def sample(self) -> None:
+        """Power now, where there is any to be read; else the energy counter will say why not."""
+        with suppress(SensorAbsent, SensorUnusable):
             power_w = self._read_w()
-        except (SensorAbsent, SensorUnusable):
-            return None
-        if power_w is not None:
-            self._window.append(PowerSample(phase="", round=0, time_s=self._now_s(), power_w=power_w))
-        return power_w
+            if power_w is not None:
+                self._window.append(PowerSample(phase="", round=0, time_s=self._now_s(), power_w=power_w))
 
     def close(self, began_s: float, ended_s: float) -> None:
         """The window was this long; samples around it are not kept."""

@@ -16,6 +16,7 @@ from queue import Empty
 from typing import Any, Protocol
 
 from magneton.meters.board import load_nvml
+from magneton.meters.nvml import GAIN as NVIDIA_GAIN
 from magneton.meters.powercap import PLATFORM, zone_names
 from magneton.meters.rapl import UNKNOWN_GAIN
 from magneton.meters.sensors import SensorAbsent, SensorUnusable
@@ -26,7 +27,6 @@ MORE_THAN_A_BOARD = {
     "GH200": " and its Grace processor",
     "GB200": " and its Grace processor",
 }
-NVIDIA_GAIN = 0.05  # of one board against another, and against a wall meter (arXiv 2312.02741)
 _STOP_S = 1.0
 UNKNOWN_TO_ZEUS = ("ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL")
 ZEUSD = ("ZEUSD_SOCK_PATH", "ZEUSD_HOST_PORT")
