@@ -1,5 +1,5 @@
-# Two commands for users (demo, test), three for contributors (check, test-systems, cases). All set up what they
-# need.
+# Two commands for users (demo, test), four for contributors (check, test-slow, test-systems, cases). All set up
+# what they need.
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -7,13 +7,17 @@ BIN    := $(VENV)/bin
 # Results of tests must not depend on how many cores happen to be free.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo test test-systems cases check format clean
+.PHONY: demo test test-slow test-systems cases check format clean
 
 demo: $(VENV)/.installed
 	$(BIN)/magneton compare transformers:logits_to_keep=0 torch --model llama --scale small
 
 test: $(VENV)/.installed-dev
 	$(BIN)/pytest -n 2
+
+# Recordings over simulated boards in real time, nearly all of which is waiting, and proofs over many ranks.
+test-slow: $(VENV)/.installed-dev
+	$(BIN)/pytest -n 2 -m "slow and not systems"
 
 # Real engines, each in an environment that magneton makes for it: gigabytes, and minutes.
 test-systems: $(VENV)/.installed-dev

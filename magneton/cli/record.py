@@ -60,6 +60,7 @@ def record(
     from magneton.cli.asked import cache_named, dtype_named, listed, named_pythons
     from magneton.cli.conversation import conversation_with_user
     from magneton.cli.progress import progress_bar
+    from magneton.report.escape import visible_lines
     from magneton.settings import Settings
     from magneton.sides import record_system
 
@@ -71,5 +72,7 @@ def record(
     )  # fmt: skip
     conversation = conversation_with_user(yes=yes)
     with progress_bar(quiet=quiet) as progress:
-        record_system(system, settings, progress, output=output, conversation=conversation)
+        profile = record_system(system, settings, progress, output=output, conversation=conversation)
     typer.echo(f"wrote {output}", err=True)
+    for doubt in profile.doubts:
+        typer.echo(f"doubt: {visible_lines(doubt.text)}", err=True)

@@ -259,3 +259,20 @@ def test_what_is_slower_and_leaner_is_a_trade_off(tmp_path: Path) -> None:
     assert [(f.costly, f.outcome) for f in found.comparison.findings] == [("baseline", "trade-off")]
     assert ratio.low <= true_ratio(found) <= ratio.high
     assert _nets(found.comparison)[0] > _nets(found.comparison)[1]
+
+
+@pytest.mark.slow
+def test_zeus_reads_the_board_for_a_recording(tmp_path: Path) -> None:
+    pytest.importorskip("zeus")
+    with BoardRoom(tmp_path / "room", Board(shape=A100, gain=GAIN)) as room:
+        left = room.measure("record", "board", "-o", "zeus.mgn", "--rounds", "3", meter="zeus").left()
+        assert left.code == 0, left.stderr
+        profile, truth = load(room.folder / "zeus.mgn"), read_truth(room.folder / "truth")
+
+    assert profile.origin.meter.name == "zeus" and "A100" in profile.origin.meter.source
+    assert profile.origin.host_meter is not None
+    powers = true_powers_w(profile, truth)
+    assert len(powers) == 3
+    for read_w, true_w in powers:  # a window of two seconds that is aligned with nothing
+        assert read_w == pytest.approx(GAIN * true_w, rel=0.07)
+    assert [row.power_w is not None for row in profile.idle] == [True, True]

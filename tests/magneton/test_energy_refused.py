@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 from board_recording import BoardRoom
-from commands import Left, told
+from commands import Left, magneton, told
 from simulated_board import (
     A100,
-    EVERYTHING,
     Board,
     CallFails,
     Code,
@@ -60,10 +59,6 @@ def refused(room: BoardRoom, *needed: str, meter: str = "nvml", device: str = "c
             ("does not offer the energy counter", "need Volta or later", "--meter counted:bytes"),
         ),
         (gpu_lost(0), ("GPU is lost", "the board needs a reset")),
-        (
-            CallFails(board=0, target=EVERYTHING, code=Code.UNKNOWN),
-            ("cannot read NVIDIA board 0", "nvidia-smi"),
-        ),
     ],
 )
 def test_a_board_that_cannot_be_read(room: BoardRoom, fault: Fault, needed: tuple[str, ...]) -> None:
@@ -80,13 +75,31 @@ def test_a_board_that_cannot_be_read(room: BoardRoom, fault: Fault, needed: tupl
         ("nvml", "cuda:1", ("there is no cuda:1: NVIDIA boards: 1", "choose a device that is visible")),
         ("nvml", "cpu", ("NVML reads NVIDIA boards, not 'cpu'", "cuda:0")),
         ("rapl", "cuda:0", ("RAPL reads processors, and the work runs on cuda:0", "--meter nvml")),
-        ("nvlm", "cuda:0", ("unknown meter 'nvlm'", "did you mean 'nvml'?")),
-        ("modelled:h20", "cuda:0", ("unknown variant", "did you mean 'h200'?")),
-        ("modelled:nowhere.toml", "cpu", ("cannot read nowhere.toml", "check the path")),
     ],
 )
 def test_a_meter_that_does_not_fit(room: BoardRoom, meter: str, device: str, needed: tuple[str, ...]) -> None:
     refused(room, *needed, meter=meter, device=device)
+
+
+def refused_at_once(folder: Path, meter: str, *needed: str) -> None:
+    """By this process, which starts no other."""
+    never = folder / "never.py"
+    never.write_text("raise AssertionError('loaded')\n")
+    left = magneton("record", f"{never}:build", "-o", folder / "never.mgn", "--meter", meter, "--quiet")
+    told(left, *needed, code=2)
+    assert not (folder / "never.mgn").exists()
+
+
+@pytest.mark.parametrize(
+    ("meter", "needed"),
+    [
+        ("nvlm", ("unknown meter 'nvlm'", "did you mean 'nvml'?")),
+        ("modelled:h20", ("unknown variant", "did you mean 'h200'?")),
+        ("modelled:nowhere.toml", ("cannot read nowhere.toml", "check the path")),
+    ],
+)
+def test_a_meter_that_there_is_not(tmp_path: Path, meter: str, needed: tuple[str, ...]) -> None:
+    refused_at_once(tmp_path, meter, *needed)
 
 
 @pytest.mark.parametrize(
@@ -100,13 +113,13 @@ def test_a_meter_that_does_not_fit(room: BoardRoom, meter: str, device: str, nee
     ],
 )
 def test_a_device_file_that_will_not_do(
-    room: BoardRoom, was: str, instead: str, needed: tuple[str, ...]
+    tmp_path: Path, was: str, instead: str, needed: tuple[str, ...]
 ) -> None:
     sound = config_path("devices", "h200").read_text()
     assert sound.count(was) == 1
-    (room.folder / "bad.toml").write_text(sound.replace(was, instead))
+    (tmp_path / "bad.toml").write_text(sound.replace(was, instead))
 
-    refused(room, "bad.toml", *needed, meter="modelled:./bad.toml", device="cpu")
+    refused_at_once(tmp_path, f"modelled:{tmp_path / 'bad.toml'}", "bad.toml", *needed)
 
 
 def test_a_slice_of_a_board(tmp_path: Path) -> None:

@@ -140,6 +140,10 @@ class Running:
             env=variables,
         )
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def after_blocks(self, blocks: int, *, within_s: float = 120.0) -> "Running":
         """Not before so many blocks have been written."""
         assert await_true(
