@@ -28,6 +28,10 @@ class BoardLost(SensorUnusable):
     """The board fell off the bus. It does not come back while this process lives."""
 
 
+class BoardForbidden(SensorUnusable):
+    """NVML refuses this process. A board that may not even be opened is counted by NVML and not by CUDA."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
     """An open board."""
@@ -165,7 +169,7 @@ def _sensor_error(nvml: Any, error: Any, what: str) -> SensorAbsent | SensorUnus
             hint="see the kernel's log (Xid); the board needs a reset or the machine a restart",
         )
     if code == nvml.NVML_ERROR_NO_PERMISSION:
-        return SensorUnusable(
+        return BoardForbidden(
             f"no permission to read {what}: {error}",
             hint="make the NVIDIA device files readable; a container needs the driver capability utility",
         )

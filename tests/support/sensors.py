@@ -90,6 +90,7 @@ class FakeBoard:
     clock_mhz: int = 1410
     reasons: int = 0
     pids: tuple[int, ...] = (os.getpid(),)
+    open_error: int | None = None
     energy_error: int | None = None
     field_error: int | None = None
     state_error: int | None = None
@@ -193,6 +194,7 @@ class FakeNvml:
     def _handle(self, index: int) -> FakeBoard:
         if not 0 <= index < len(self.boards):
             raise FakeNvmlError(CODES["NVML_ERROR_INVALID_ARGUMENT"])
+        _refuse(self.boards[index].open_error)
         return self.boards[index]
 
     def _energy_mj(self, board: FakeBoard) -> int:

@@ -1,8 +1,9 @@
 """Which boards the framework means."""
 
 import pytest
-from sensors import FakeBoard, FakeClock, FakeNvml
+from sensors import CODES, FakeBoard, FakeClock, FakeNvml
 
+from magneton.meters.board import BoardLost
 from magneton.meters.sensors import SensorAbsent, SensorUnusable
 from magneton.meters.visible import board_indices
 
@@ -90,3 +91,36 @@ def test_unlike_boards_need_an_order_that_both_sides_share() -> None:
     assert "CUDA_DEVICE_ORDER=PCI_BUS_ID" in refused.value.hint
     assert board_indices(nvml, "cuda:1", {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}) == (1,)
     assert board_indices(nvml, "cuda:0", environment("GPU-2")) == (1,)
+
+
+def test_a_board_that_may_not_be_used_is_left_out_as_cuda_does() -> None:
+    """NVML counts boards that a group of processes may not use, and CUDA does not."""
+    closed = FakeBoard(uuid="GPU-1", open_error=CODES["NVML_ERROR_NO_PERMISSION"])
+    nvml = nvml_of(closed, FakeBoard(uuid="GPU-2"), FakeBoard(uuid="GPU-3")).module()
+
+    assert board_indices(nvml, "cuda:0,cuda:1", {}) == (1, 2)
+    assert board_indices(nvml, "cuda:0", environment("1")) == (2,)
+    assert board_indices(nvml, "cuda:0", environment("GPU-3")) == (2,)
+
+
+def test_a_board_that_is_lost_is_in_the_way_of_numbers_behind_it_alone() -> None:
+    lost = FakeBoard(uuid="GPU-2", open_error=CODES["NVML_ERROR_GPU_IS_LOST"])
+    nvml = nvml_of(FakeBoard(uuid="GPU-1"), lost, FakeBoard(uuid="GPU-3")).module()
+
+    assert board_indices(nvml, "cuda:0", {}) == (0,)
+    assert board_indices(nvml, "cuda:0", environment("GPU-3")) == (2,)
+    for device, visible in (("cuda:1", None), ("cuda:2", None), ("cuda:0", "2")):
+        with pytest.raises(BoardLost, match="NVIDIA board 1"):
+            board_indices(nvml, device, environment(visible))
+
+
+@pytest.mark.parametrize(("device", "visible"), [("cuda:1", None), ("cuda:0", "1"), ("cuda:0", "GPU-1")])
+def test_where_no_board_is_meant_one_that_may_not_be_used_is_the_reason(
+    device: str, visible: str | None
+) -> None:
+    closed = FakeBoard(uuid="GPU-1", open_error=CODES["NVML_ERROR_NO_PERMISSION"])
+    nvml = nvml_of(closed, FakeBoard(uuid="GPU-2"))
+
+    with pytest.raises(SensorUnusable, match="NVIDIA board 0"):
+        board_indices(nvml.module(), device, environment(visible))
+    assert nvml.users == 0
