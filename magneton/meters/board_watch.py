@@ -18,6 +18,7 @@ from magneton.meters.sensors import SensorAbsent, SensorUnusable
 
 _FREE_POLLS = 2.0  # to the next look for an edge: time for something else
 _AGAIN_S = 1.0  # between looks at who else is there
+_PATIENCE_S = 4 * LONGEST_PERIOD_S  # three edges, and what is left of the period before them
 
 
 class BoardWatch:
@@ -44,7 +45,7 @@ class BoardWatch:
 
     def wait_for(self, enough: Callable[[], bool]) -> None:
         """Until there are enough edges, or will be none."""
-        give_up_s = self._clock.now_s() + 2 * LONGEST_PERIOD_S
+        give_up_s = self._clock.now_s() + _PATIENCE_S
         while not self.fault and not enough() and self._clock.now_s() < give_up_s:
             self._clock.sleep(POLL_S)
 

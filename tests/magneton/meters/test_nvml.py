@@ -116,6 +116,14 @@ def test_the_shortest_window_follows_the_update_period() -> None:
     assert slow.update_period_s == pytest.approx(0.5, rel=0.01)
 
 
+def test_one_piece_is_read_by_the_slowest_sensor_too() -> None:
+    bench = Bench(FakeBoard(period_s=1.9))
+    reading = bench.window(duration_s=40.0, pieces=FEW)
+
+    assert reading.gap == ""
+    assert reading.energy_j == pytest.approx(300.0 * 40.0, rel=2e-3)
+
+
 def test_a_window_far_too_short_is_a_gap() -> None:
     reading = Bench().window(duration_s=0.4)
 
