@@ -78,13 +78,19 @@ def account(
 def residual_notes(rows: Sequence[Row]) -> tuple[str, ...]:
     """Where attribution and the clean pass are so far apart that rows should be read with care."""
     return tuple(
-        f"the operators of {row.phase} on the {name}'s side account for {1 - side.share:.0%} of its step:"
-        + (" replay overstates small operators" if side.share < 0 else " much happens between operators")
+        _residual_note(row.phase, name, side.share)
         for row in rows
         if row.kind == "residual"
         for name, side in (("baseline", row.baseline), ("candidate", row.candidate))
         if side is not None and side.share is not None and abs(side.share) > NOTABLE_RESIDUAL
     )
+
+
+def _residual_note(phase: Phase, side: str, share: float) -> str:
+    if share == 1.0:
+        return f"no operator of {phase} on the {side}'s side has a reading: its step is seen as a whole only"
+    text = f"the operators of {phase} on the {side}'s side account for {1 - share:.0%} of its step:"
+    return text + (" replay overstates small operators" if share < 0 else " much happens between operators")
 
 
 def _region_entries(

@@ -1,5 +1,6 @@
 """From findings to one answer and the sentence that carries it."""
 
+import math
 from collections.abc import Sequence
 
 from magneton.compare.model import (
@@ -58,6 +59,11 @@ def _without_findings(totals: Sequence[PhaseTotals], criteria: Criteria) -> tupl
     for total in totals:
         if total.cost_ratio is None:
             return "unresolved", f"phase {total.phase} has no reading of a whole step on both sides"
+        if math.isinf(total.cost_ratio.high):
+            return (
+                "unresolved",
+                f"phase {total.phase} has one reading of a whole step on both sides, and one has no spread",
+            )
         if _beyond(total.cost_ratio, criteria.threshold):
             return (
                 "unresolved",

@@ -89,6 +89,21 @@ def test_one_round_has_no_spread_and_settles_nothing() -> None:
     assert all(finding.outcome == "unresolved" for finding in comparison.findings)
 
 
+def test_one_round_that_looks_alike_settles_nothing_either() -> None:
+    comparison = of(a_side(BASE, rounds=1), a_side(BASE, rounds=1))
+
+    assert comparison.verdict == "unresolved"
+    assert "has one reading of a whole step on both sides" in comparison.reason
+
+
+def test_operators_without_a_reading_are_not_said_to_cost_nothing() -> None:
+    unread = replace(a_side(BASE), replays=())
+    notes = of(unread, a_side(BASE, seed=2)).notes
+
+    assert [note for note in notes if note.startswith("no operator of prefill on the baseline's side has a")]
+    assert not [note for note in notes if "account for 0%" in note]
+
+
 def with_durations(profile: Profile, factor: float, noise: float = 0.0) -> Profile:
     """Replay of every operator takes ``factor`` times as long."""
     random = np.random.default_rng(3)
