@@ -53,7 +53,7 @@ class Rollover:
         now_uj = self._last_uj = self._read()
         if now_uj is None:
             return
-        elapsed_s = self._last_s - before_s
+        elapsed_s = self._clock.now_s() - before_s  # at most: either look may have waited for its turn
         risen_uj = now_uj - before_uj
         if risen_uj < 0:
             risen_uj += self.zone.range_uj or 0
@@ -78,10 +78,11 @@ class Rollover:
         return ""
 
     def _read(self) -> int | None:
+        asked_s = self._clock.now_s()
         try:
             value_uj = self.zone.energy_uj()
         except SensorUnusable as error:
             self.gap = self.gap or str(error)
             return None
-        self._last_s = self._clock.now_s()
+        self._last_s = asked_s
         return value_uj

@@ -14,6 +14,7 @@ from magneton.meters.clock import SystemClock
 from magneton.meters.meter import Meter, Reading
 from magneton.meters.powercap import summed_zones
 from magneton.meters.rapl import RaplMeter, processor_vendor
+from magneton.meters.rollover import Rollover
 from magneton.meters.sensors import SensorAbsent, SensorUnusable
 from magneton.quantity import Provenance
 
@@ -280,6 +281,28 @@ def test_a_machine_is_opened_from_its_files(tmp_path: Path) -> None:
         RaplMeter.of_machine(tmp_path, cpuinfo=cpuinfo)
     assert processor_vendor(cpuinfo) == "AuthenticAMD"
     assert processor_vendor(tmp_path / "none") == ""
+
+
+def test_a_look_that_had_to_wait_for_its_turn_is_no_reset(tmp_path: Path) -> None:
+    """The figure was read, and the interpreter then belonged to the work until the window ended."""
+    clock = TurnedClock()
+    tree = PowercapTree(tmp_path, clock)
+    tree.add(ONE, "package-0", power_w=300.0)
+    waits_s: list[float] = []
+
+    def read(file: Path) -> bytes:
+        content = tree.read(file)
+        clock.skip(waits_s.pop() if waits_s else 0.0)
+        return content
+
+    counter = Rollover(summed_zones(tree.root, read)[0], clock)
+    counter.restart()
+    waits_s.append(2.0)
+    counter.look()
+    counter.look()  # as the window ends
+
+    assert counter.gap == ""
+    assert counter.energy_j == pytest.approx(600.0, rel=2e-3)
 
 
 def test_a_window_that_was_given_up_is_looked_at_no_longer(tmp_path: Path) -> None:
