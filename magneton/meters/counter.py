@@ -27,7 +27,7 @@ class Counter:
             asked_s = self.clock_s()
             energy_j = self.read_j()
             if energy_j != before_j:
-                return Edge(seen_before_s=before_s, seen_s=asked_s, energy_j=energy_j)
+                return Edge(seen_before_s=before_s, seen_s=self.clock_s(), energy_j=energy_j)
             before_s = asked_s
         return None
 
