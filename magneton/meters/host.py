@@ -22,12 +22,11 @@ from magneton.quantity import Provenance
 
 
 class BesideHost:
-    """A device's meter whose readings carry ``host_energy_j``. All else of a reading is the device's."""
+    """A device's meter whose readings carry the host's energy too. All else of a reading is the device's."""
 
     def __init__(self, meter: Meter, host: Meter) -> None:
         self._meter = meter
         self._host = host
-        self._host_gap = ""
         self.shortest_window_s = meter.shortest_window_s
 
     def info(self) -> MeterInfo:
@@ -36,11 +35,6 @@ class BesideHost:
     def host_info(self) -> MeterInfo:
         return self._host.info()
 
-    @property
-    def host_gap(self) -> str:
-        """Why the latest window has no ``host_energy_j``; "" if it has."""
-        return self._host_gap
-
     def begin(self, pieces: int = 1) -> None:
         self._meter.begin(pieces)
         self._host.begin(pieces)
@@ -48,13 +42,10 @@ class BesideHost:
     def end(self) -> Reading:
         host = self._host.end()
         reading = self._meter.end()
-        self._host_gap = host.gap
-        if host.energy_j is None:
-            return reading
         if 2 * host.duration_s < self._host.shortest_window_s:
-            self._host_gap = f"{host.duration_s:.3g} s are too short for the meter {self._host.info().name}"
-            return reading
-        return replace(reading, host_energy_j=host.energy_j)
+            short = f"{host.duration_s:.3g} s are too short for the meter {self._host.info().name}"
+            return replace(reading, host_gap=host.gap or short)
+        return replace(reading, host_energy_j=host.energy_j, host_gap=host.gap)
 
     def samples(self) -> tuple[PowerSample, ...]:
         self._host.samples()  # the host's would be kept for ever, and belong to no device

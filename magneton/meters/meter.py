@@ -22,13 +22,15 @@ class Reading:
     """One window. ``energy_j`` is None where it was not read or must not be used, and ``gap`` says why.
 
     ``host_energy_j`` is what the host spent meanwhile, by a sensor or model of its own; it is never in
-    ``energy_j``. ``agreement`` is the energy by another sensor of the same device over ``energy_j``.
+    ``energy_j``. ``host_gap`` says why it is None where a host is read. ``agreement`` is the energy by
+    another sensor of the same device over ``energy_j``.
     """
 
     duration_s: float
     energy_j: float | None
     gap: str = ""
     host_energy_j: float | None = None
+    host_gap: str = ""
     agreement: float | None = None
     before: State | None = None
     after: State | None = None

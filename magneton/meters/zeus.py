@@ -85,8 +85,10 @@ class ZeusMeter:
         if measurement is None or self._gap:
             return Reading(duration_s=duration_s, energy_j=None, gap=self._gap)
         energy_j, gap = _sum_j(self._own(measurement))
-        host_j = _sum_j(self._processors(measurement))[0] if self.host_info() else None
-        return Reading(duration_s=duration_s, energy_j=energy_j, gap=gap, host_energy_j=host_j)
+        host_j, host_gap = _sum_j(self._processors(measurement)) if self.host_info() else (None, "")
+        return Reading(
+            duration_s=duration_s, energy_j=energy_j, gap=gap, host_energy_j=host_j, host_gap=host_gap
+        )
 
     def samples(self) -> tuple[PowerSample, ...]:
         return ()

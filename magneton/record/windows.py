@@ -60,6 +60,7 @@ class Windows:
         self._generator = Random(seed)
         self._idle: IdlePower | None = None
         self._notes: list[Rejected | Doubt] = []
+        self._told_of_host = False
         self._began_s = 0.0
 
     @property
@@ -172,8 +173,16 @@ class Windows:
             else:
                 if reading.energy_j is None and (reason := why_lost(self._sensor)):
                     self._lose(reason)
+                self._tell_of_host(reading.host_gap)
                 return reading
         return Reading(duration_s=self.clock.now_s() - self._began_s, energy_j=None, gap=self.lost)
+
+    def _tell_of_host(self, gap: str) -> None:
+        """Once: what keeps the host from being read in one window usually does so in all that follow."""
+        if gap and not self._told_of_host:
+            self._told_of_host = True
+            text = f"what the host spent beside the device was not read in some windows: {gap}"
+            self._notes.append(Doubt(kind="host-not-read", text=text))
 
     def _lose(self, reason: str) -> None:
         self.lost = f"the meter was lost: {reason}"

@@ -99,6 +99,7 @@ def test_a_gap_of_the_host_does_not_void_the_board(processors: Mapping[int, floa
     read = reading(sensors(FakeMeasurement({0: 100.0}, processors), boards={0: "A"}, packages=(0,)))
 
     assert (read.energy_j, read.host_energy_j, read.gap) == (100.0, None, "")
+    assert "processor 0" in read.host_gap
 
 
 @pytest.mark.parametrize(

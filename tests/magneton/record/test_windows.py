@@ -1,5 +1,6 @@
 """Windows of a slow sensor: where they begin, when they are read again, what is left without the meter."""
 
+from dataclasses import replace
 from statistics import fmean, pstdev
 
 import pytest
@@ -106,6 +107,22 @@ def test_a_lost_meter_leaves_durations_and_a_reason_and_is_asked_no_more():
     assert len(meter.began_s) == 2
     (doubt,) = windows.take_notes()
     assert isinstance(doubt, Doubt) and doubt.kind == "meter-lost" and "fallen off the bus" in doubt.text
+
+
+class HostGone(LookingMeter):
+    """Reads its device, and beside it a host that it is not permitted to."""
+
+    def end(self) -> Reading:
+        return replace(super().end(), host_gap="no permission")
+
+
+def test_a_host_that_is_not_read_is_told_of_once():
+    load = Load()
+    windows = Windows(HostGone(load), clock=load)
+    assert over(windows, load).energy_j is not None
+    over(windows, load)
+    (doubt,) = windows.take_notes()
+    assert isinstance(doubt, Doubt) and doubt.kind == "host-not-read" and "no permission" in doubt.text
 
 
 class SaysSo(LookingMeter):
