@@ -29,6 +29,6 @@ def driver_version(device: str) -> str:
 def _accelerator(device: str) -> str:
     """Asked of the framework that is loaded: it alone knows how visible devices are numbered."""
     torch: Any = sys.modules.get("torch")
-    if torch is not None and device.startswith("cuda"):
+    if torch is not None and device.startswith("cuda") and torch.cuda.is_available():
         return str(torch.cuda.get_device_name(device))
     return device

@@ -4,14 +4,14 @@ What the board truly spent is known at the end of each step, so figures are held
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 
 import pytest
 from board_recording import BRIEF, BoardRoom
-from board_system import Spent, read_truth
+from board_system import SYSTEM, Spent, read_truth
 from commands import Left
 from simulated_board import A100, H100, Board, compiler
 
@@ -20,6 +20,7 @@ from magneton.compare.profiles import compare_profiles
 from magneton.profile.model import Profile
 from magneton.profile.store import load, save
 from magneton.quantity import Provenance
+from magneton.record.plan import RecordPlan
 from magneton.record.session import record_pair
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="the simulated NVML needs gcc")
@@ -45,11 +46,13 @@ class Recorded:
         return self.baseline, self.candidate
 
 
-def recorded(room: BoardRoom, **candidate: str) -> Recorded:
+def recorded(
+    room: BoardRoom, *, system: str = SYSTEM, plan: RecordPlan = BRIEF, **candidate: str
+) -> Recorded:
     """The usual step against another one, recorded by calls and kept as files."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MAGNETON_CACHE", str(room.cache))
-        pair = record_pair(room.request(), room.request(**candidate), BRIEF)
+        pair = record_pair(room.request(system), room.request(system, **candidate), plan)
     for profile, name in zip(pair, ("baseline", "candidate"), strict=True):
         save(profile, room.folder / f"{name}.mgn")
     return kept(room, room.folder)
@@ -283,3 +286,27 @@ def test_zeus_reads_the_board_for_a_recording(tmp_path: Path) -> None:
         true_w = mean_power_w(truth, block.start_s, block.start_s + block.duration_s)
         assert block.energy_j / block.duration_s == pytest.approx(GAIN * true_w, rel=0.07)
     assert [row.power_w is not None for row in profile.idle] == [True, True]
+
+
+@pytest.mark.slow
+def test_operators_of_pytorch_in_a_loop_add_up_to_the_step_and_show_which_one_differs(tmp_path: Path) -> None:
+    with BoardRoom(tmp_path / "room", Board(shape=A100, gain=GAIN)) as room:
+        plan = replace(BRIEF, replay_rounds=3)
+        found = recorded(room, system="board_torch:TorchBoardSystem", plan=plan, attend_w="390")
+
+    (finding,) = found.comparison.findings
+    assert [row.name for row in found.baseline.operators] == ["board.attend.default", "board.project.default"]
+    assert (finding.costly, finding.outcome) == ("candidate", "waste")
+    assert finding.ratio is not None
+    assert finding.ratio.value == pytest.approx(
+        390 / 300, rel=0.02
+    )  # the board rests while the host wakes up
+    for profile, step_j in zip(found.sides, step_costs_j(found.comparison), strict=True):
+        operators_j = sum(row.energy_j or 0.0 for row in profile.replays) / plan.replay_rounds
+        assert operators_j == pytest.approx(step_j, rel=0.05)
+
+
+def step_costs_j(comparison: Comparison) -> tuple[float, float]:
+    (total,) = comparison.totals
+    assert total.baseline_cost is not None and total.candidate_cost is not None
+    return total.baseline_cost.value, total.candidate_cost.value

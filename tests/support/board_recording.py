@@ -77,14 +77,14 @@ class BoardRoom:
     ) -> None:
         self._host.close()
 
-    def request(self, *, meter: str = "nvml", device: str = "cuda:0", **options: str) -> RecordRequest:
+    def request(self, system: str = SYSTEM, **options: str) -> RecordRequest:
         return RecordRequest(
-            system=SYSTEM,
+            system=system,
             options=options,
             model="board",
             workload=WORKLOAD,
-            meter=meter,
-            device=device,
+            meter="nvml",
+            device="cuda:0",
             environment=self.environment,
         )
 

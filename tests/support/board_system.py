@@ -63,9 +63,13 @@ class Spent:
 
 
 def read_truth(path: Path) -> tuple[Spent, ...]:
-    """All steps of all processes of one recording, in the order of time."""
+    """All steps of all processes of one recording, in the order of time; none under another tracer than ours,
+    which does not tell when it began."""
     rows = [json.loads(line) for line in path.read_text().splitlines()]
-    (began_s,) = {row["began_s"] for row in rows if "began_s" in row}
+    told_s = {row["began_s"] for row in rows if "began_s" in row}
+    if not told_s:
+        return ()
+    (began_s,) = told_s
     steps = sorted((row["end_s"], row["energy_j"]) for row in rows if "end_s" in row)
     return tuple(Spent(time_s=end_s - began_s, energy_j=energy_j) for end_s, energy_j in steps)
 
@@ -111,8 +115,12 @@ class BoardSystem:
     def step(self, phase: Phase) -> Mapping[str, Any]:
         for name in OPERATORS:
             self.run(name)
-        _write_truth(end_s=time.monotonic(), energy_j=self._simulation.true_energy_j(0))
+        self.note()
         return {f"{phase}.logits": values_of(phase)["logits"]}
+
+    def note(self) -> None:
+        """A step has ended."""
+        _write_truth(end_s=time.monotonic(), energy_j=self._simulation.true_energy_j(0))
 
     def run(self, name: str) -> None:
         """One operator, from its launch until the board has done it."""
