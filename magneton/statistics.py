@@ -186,6 +186,11 @@ def estimate_ratio(
     )
 
 
+def error_of_either(one: float, other: float) -> float:
+    """The ``window_error`` whose part of a ratio is that of sides with these two."""
+    return math.hypot(one, other) / math.sqrt(2)
+
+
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     """Holm's step-down adjustment: compare each with the family's level, in the order given."""
     order = sorted(range(len(p_values)), key=lambda k: p_values[k])

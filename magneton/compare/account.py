@@ -21,7 +21,7 @@ from magneton.compare.scopes import scope_rows
 from magneton.match.model import Leftover, Matching, RegionGroup, Unpaired
 from magneton.profile.model import OpId
 from magneton.quantity import Quantity
-from magneton.statistics import RatioEstimate, Spread, estimate_ratio
+from magneton.statistics import RatioEstimate, Spread, error_of_either, estimate_ratio
 from magneton.workload import Phase
 
 NOTABLE_RESIDUAL = 0.2  # of a step
@@ -40,9 +40,10 @@ class Entry:
 def phase_totals(baseline: Ledger, candidate: Ledger, phase: Phase, *, paired: bool) -> PhaseTotals:
     """Cost and time of a step on both sides in the clean pass."""
     one, other = baseline.steps[phase], candidate.steps[phase]
-    apart = pairs_apart(baseline.profile, candidate.profile, phase) if paired else frozenset[int]()
+    apart = pairs_apart(baseline.profile, candidate.profile, phase).rounds if paired else frozenset[int]()
     alike = np.where(np.isin(one.rounds, sorted(apart)), np.nan, one.cost)
-    cost = _estimate((one.rounds, alike), (other.rounds, other.cost), paired=paired, ledger=baseline)
+    ledgers = baseline, candidate
+    cost = _estimate((one.rounds, alike), (other.rounds, other.cost), paired=paired, ledgers=ledgers)
     duration = _estimate((one.rounds, one.duration_s), (other.rounds, other.duration_s), paired=paired)
     return PhaseTotals(
         phase=phase,
@@ -103,7 +104,7 @@ def _region_entries(
                 (baseline.rounds, baseline.by_round(ours)),
                 (candidate.rounds, candidate.by_round(theirs)),
                 paired=paired,
-                ledger=baseline,
+                ledgers=(baseline, candidate),
             )
             time = _estimate(
                 (baseline.rounds, baseline.seconds_by_round(ours)),
@@ -264,13 +265,13 @@ def _estimate(
     candidate: tuple[Sequence[int], NDArray[np.float64] | None],
     *,
     paired: bool,
-    ledger: Ledger | None = None,
+    ledgers: tuple[Ledger, Ledger] | None = None,
 ) -> RatioEstimate | None:
-    """Candidate over baseline: costs as ``ledger`` has them, without one durations.
+    """Candidate over baseline: costs as ``ledgers`` have them, without any durations.
 
     Paired sides are compared over the rounds that both have; draws are always pairs.
     """
-    drawn = ledger is not None and ledger.spread is Spread.DRAWS
+    drawn = ledgers is not None and ledgers[0].spread is Spread.DRAWS
     one, other = _known(*baseline), _known(*candidate)
     if paired or drawn:
         common = sorted(one.keys() & other.keys())
@@ -278,14 +279,14 @@ def _estimate(
     if not one or not other:
         return None
     figures = tuple(one.values()), tuple(other.values())
-    if ledger is None:
+    if ledgers is None:
         return estimate_ratio(*figures, paired=paired)
     return estimate_ratio(
         *figures,
         paired=paired,
-        provenance=ledger.provenance,
-        spread=ledger.spread,
-        window_error=ledger.window_error,
+        provenance=ledgers[0].provenance,
+        spread=ledgers[0].spread,
+        window_error=error_of_either(*(ledger.window_error for ledger in ledgers)),
     )
 
 

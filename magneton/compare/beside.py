@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from magneton.compare.conditions import pairs_apart
 from magneton.compare.findings import inverse
 from magneton.compare.model import Beside, Criteria, Difference, HostFinding, Outcome, PhaseTotals, Side
 from magneton.profile.beside import host_costs_j, net_costs_j
@@ -17,7 +18,7 @@ from magneton.profile.cost import clean_costs, mean_over_rounds
 from magneton.profile.model import Profile
 from magneton.profile.origin import MeterInfo
 from magneton.quantity import Quantity
-from magneton.statistics import RatioEstimate, estimate_ratio, holm, summarise
+from magneton.statistics import RatioEstimate, error_of_either, estimate_ratio, holm, summarise
 from magneton.workload import Phase
 
 Rounds = tuple[Sequence[int], NDArray[np.float64]]
@@ -50,18 +51,21 @@ def net_of_rest(baseline: Profile, candidate: Profile, phase: Phase, *, paired: 
     rounds = [None if costs is None else (costs.rounds, costs.cost) for costs in sides]
     if rounds == [None, None]:
         return None
-    meters = [_net_meter(profile, phase) for profile in (baseline, candidate)]
-    coarser = max(meters, key=lambda meter: meter.window_error)
-    return _beside(rounds[0], rounds[1], coarser, paired=paired)[0]
+    meters = _net_meter(baseline, phase), _net_meter(candidate, phase)
+    apart = pairs_apart(baseline, candidate, phase).rounds if paired else frozenset[int]()
+    return _beside(rounds[0], rounds[1], meters, paired=paired, apart=apart)[0]
 
 
 def host_entry(baseline: Profile, candidate: Profile, phase: Phase, *, paired: bool) -> HostEntry | None:
-    """The host's energy of a step; None where no host was measured beside a device."""
-    meter = baseline.origin.host_meter or candidate.origin.host_meter
-    if meter is None:
+    """The host's energy of a step, with a ratio where one meter read both; None where neither side has it."""
+    one, other = baseline.origin.host_meter, candidate.origin.host_meter
+    if one is None and other is None:
         return None
+    if one is None or other is None or one != other:  # a measured and a modelled host have no ratio
+        told = Beside(baseline=host_j(baseline, phase), candidate=host_j(candidate, phase), ratio=None)
+        return HostEntry(phase=phase, beside=told, estimate=None)
     sides = host_costs_j(baseline, phase), host_costs_j(candidate, phase)
-    beside, estimate = _beside(*sides, meter, paired=paired)
+    beside, estimate = _beside(*sides, (one, other), paired=paired)
     return HostEntry(phase=phase, beside=beside, estimate=estimate)
 
 
@@ -138,15 +142,22 @@ def _p_value(estimate: RatioEstimate, threshold: float) -> float:
 
 
 def _beside(
-    one: Rounds | None, other: Rounds | None, meter: MeterInfo, *, paired: bool
+    one: Rounds | None,
+    other: Rounds | None,
+    meters: tuple[MeterInfo, MeterInfo],
+    *,
+    paired: bool,
+    apart: frozenset[int] = frozenset(),
 ) -> tuple[Beside, RatioEstimate | None]:
+    """Each side by its own meter. ``apart``: rounds that are no pairs."""
     estimate = None
     if one is not None and other is not None:
-        estimate = _estimate(_known(*one), _known(*other), meter, paired=paired)
+        alike = {r: figure for r, figure in _known(*one).items() if r not in apart}
+        estimate = _estimate(alike, _known(*other), meters, paired=paired)
     return (
         Beside(
-            baseline=_summary(one, meter),
-            candidate=_summary(other, meter),
+            baseline=_summary(one, meters[0]),
+            candidate=_summary(other, meters[1]),
             ratio=None if estimate is None else estimate.interval(),
         ),
         estimate,
@@ -154,7 +165,7 @@ def _beside(
 
 
 def _estimate(
-    one: dict[int, float], other: dict[int, float], meter: MeterInfo, *, paired: bool
+    one: dict[int, float], other: dict[int, float], meters: tuple[MeterInfo, MeterInfo], *, paired: bool
 ) -> RatioEstimate | None:
     if paired:
         common = one.keys() & other.keys()
@@ -165,8 +176,8 @@ def _estimate(
         tuple(one.values()),
         tuple(other.values()),
         paired=paired,
-        provenance=meter.provenance,
-        window_error=meter.window_error,
+        provenance=meters[0].provenance,
+        window_error=error_of_either(meters[0].window_error, meters[1].window_error),
     )
 
 

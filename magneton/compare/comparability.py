@@ -10,7 +10,7 @@ from typing import Literal
 from magneton.compare.model import Difference
 from magneton.errors import Incomparable
 from magneton.profile.model import Profile
-from magneton.profile.origin import Origin
+from magneton.profile.origin import MeterInfo, Origin
 
 _HINTS = {
     "model": "record both sides with the same --model and --scale",
@@ -96,10 +96,18 @@ def notes(baseline: Profile, candidate: Profile) -> tuple[str, ...]:
         found.append("recorded apart: the sides were not measured alternately, so intervals are wider")
     found += work_notes(one, other)
     if one.host_meter != other.host_meter:
-        found.append("the hosts were not measured by one meter, so they are not compared")
+        found.append(_hosts_note(one.host_meter, other.host_meter))
     if one.driver != other.driver:
         found.append(f"the drivers differ: {one.driver or 'none'} and {other.driver or 'none'}")
     return tuple(found)
+
+
+def _hosts_note(one: MeterInfo | None, other: MeterInfo | None) -> str:
+    if one is None or other is None:
+        side = "candidate" if one is None else "baseline"
+        return f"only the host of the {side} was read, so the hosts are not compared"
+    named = " and ".join(f"{meter.name}, {meter.provenance}" for meter in (one, other))
+    return f"the hosts were read by unlike meters ({named}), so they are not compared"
 
 
 def work_notes(one: Origin, other: Origin) -> list[str]:

@@ -4,9 +4,12 @@ A warmer chip leaks more: a pair whose sides began more than ``FAR_APART_C`` apa
 so in nearly all rounds it is how the two systems differ, and the pairs stay, with a note.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import median
 
+from magneton.compare.gaps import gap_notes
 from magneton.profile.model import BlockReading, Conditions, Profile
 from magneton.workload import Phase
 
@@ -14,15 +17,26 @@ FAR_APART_C = 3.0
 FEWEST_PAIRS = 3
 CLOCKS_DIFFER = 0.02
 AGREES = (0.9, 1.1)  # power sensor over counter
+MOST_REASONS = 5  # told of throttling
+LONGEST_THROTTLE = 1000  # characters; what sensors say takes fewer
 LAUNCHING = 2 / 3  # a device that works less than this part of an operator's time waits for its launches
 
 
-def pairs_apart(baseline: Profile, candidate: Profile, phase: Phase) -> frozenset[int]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Apart:
+    """``rounds`` that are no pairs, of ``pairs`` whose energy was read on both sides."""
+
+    rounds: frozenset[int]
+    pairs: int
+
+
+def pairs_apart(baseline: Profile, candidate: Profile, phase: Phase) -> Apart:
     """Rounds of ``phase`` whose sides began at other temperatures, unless hardly any pair would be left."""
     one, other = _start_c(baseline, phase), _start_c(candidate, phase)
-    common = one.keys() & other.keys()
-    apart = frozenset(r for r in common if abs(one[r] - other[r]) > FAR_APART_C)
-    return apart if len(common) - len(apart) >= FEWEST_PAIRS else frozenset()
+    common = _read(baseline, phase) & _read(candidate, phase)
+    apart = frozenset(r for r in common & one.keys() & other.keys() if abs(one[r] - other[r]) > FAR_APART_C)
+    enough = len(common) - len(apart) >= FEWEST_PAIRS
+    return Apart(rounds=apart if enough else frozenset(), pairs=len(common))
 
 
 def condition_notes(baseline: Profile, candidate: Profile, *, paired: bool) -> tuple[str, ...]:
@@ -39,15 +53,21 @@ def condition_notes(baseline: Profile, candidate: Profile, *, paired: bool) -> t
 
 def side_notes(profile: Profile) -> tuple[str, ...]:
     """The same of one recording."""
-    return (*_throttle_notes(profile.conditions), *_agreement_notes(profile.blocks), *_launch_notes(profile))
+    return (
+        *gap_notes(profile),
+        *_throttle_notes(profile.conditions),
+        *_foreign_notes(profile.conditions),
+        *_agreement_notes(profile.blocks),
+        *_launch_notes(profile),
+    )
 
 
 def _temperature_notes(baseline: Profile, candidate: Profile, phase: Phase) -> Iterable[str]:
     one, other = _start_c(baseline, phase), _start_c(candidate, phase)
     apart = pairs_apart(baseline, candidate, phase)
-    if apart:
+    if apart.rounds:
         yield (
-            f"{len(apart)} of {len(one.keys() & other.keys())} pairs of {phase} are left out of its ratio:"
+            f"{len(apart.rounds)} of {apart.pairs} pairs of {phase} are left out of its ratio:"
             f" their sides began more than {FAR_APART_C:g} °C apart"
         )
         return
@@ -67,10 +87,22 @@ def _clock_notes(baseline: Profile, candidate: Profile, phase: Phase) -> Iterabl
 
 
 def _throttle_notes(conditions: Iterable[Conditions]) -> Iterable[str]:
-    after = [row for row in conditions if row.moment == "after"]
-    for reason in sorted({reason for row in after for reason in row.throttle.split(", ") if reason}):
-        held = sum(reason in row.throttle.split(", ") for row in after)
-        yield f"clocks were held down ({reason}) at the end of {held} of {len(after)} blocks"
+    after = Counter(row.throttle for row in conditions if row.moment == "after")
+    held = Counter[str]()
+    for throttle, blocks in after.items():
+        held.update(dict.fromkeys(filter(None, throttle[:LONGEST_THROTTLE].split(", ")), blocks))
+    most = sorted(held.items(), key=lambda reason: (-reason[1], reason[0]))
+    for reason, blocks in most[:MOST_REASONS]:
+        yield f"clocks were held down ({reason}) at the end of {blocks} of {after.total()} blocks"
+    if len(most) > MOST_REASONS:
+        yield f"clocks were held down for {len(most) - MOST_REASONS} more reasons"
+
+
+def _foreign_notes(conditions: Sequence[Conditions]) -> Iterable[str]:
+    shared = {(row.phase, row.round) for row in conditions if row.foreign}
+    if shared:
+        of = len({(row.phase, row.round) for row in conditions})
+        yield f"processes of others were at work on the device around {len(shared)} of {of} blocks"
 
 
 def _agreement_notes(blocks: Iterable[BlockReading]) -> Iterable[str]:
@@ -92,6 +124,11 @@ def _launch_notes(profile: Profile) -> Iterable[str]:
             f"{launching} of {len(shares)} kinds of operators keep the device at work for less than two"
             " thirds of their time: their figures are those of launching them"
         )
+
+
+def _read(profile: Profile, phase: Phase) -> frozenset[int]:
+    blocks = (block for block in profile.blocks if block.pass_ == "clean" and block.phase == phase)
+    return frozenset(block.round for block in blocks if block.energy_j is not None)
 
 
 def _start_c(profile: Profile, phase: Phase) -> Mapping[int, float]:

@@ -14,7 +14,7 @@ from magneton.quantity import Provenance, Quantity
 from magneton.statistics import Spread, summarise
 from magneton.workload import Phase
 
-_COSTS_SOMETHING = ("compute", "random", "sync")  # an unread view or allocation leaves no gap worth a warning
+COSTS_SOMETHING = ("compute", "random", "sync")  # an unread view or allocation leaves no gap worth a warning
 
 Repetitions = Sequence[Sequence[OpId]]
 
@@ -45,7 +45,7 @@ class Ledger:
     @cached_property
     def unread(self) -> NDArray[np.bool_]:
         """[N] operators that should have a reading and have none."""
-        matters = [operator.effect in _COSTS_SOMETHING for operator in self.profile.operators]
+        matters = [operator.effect in COSTS_SOMETHING for operator in self.profile.operators]
         return np.isnan(self.mean) & np.array(matters, dtype=np.bool_)
 
     @cached_property

@@ -56,7 +56,7 @@ def compare(
     if same_work.status != "different":
         measured = [entry for entry in hosts.values() if entry is not None]
         host_findings = find_host(measured, totals, criteria, candidate_causes(*origins, known))
-    verdict, reason = decide(same_work, totals, findings, host_findings, criteria)
+    verdict, reason = decide(same_work, totals, rows, findings, host_findings, criteria)
     return Comparison(
         baseline=SideSummary(origin=baseline.origin, doubts=baseline.doubts),
         candidate=SideSummary(origin=candidate.origin, doubts=candidate.doubts),

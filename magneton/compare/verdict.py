@@ -8,6 +8,7 @@ from magneton.compare.model import (
     Finding,
     HostFinding,
     PhaseTotals,
+    Row,
     SameWork,
     Verdict,
 )
@@ -17,6 +18,7 @@ from magneton.quantity import Quantity
 def decide(
     same_work: SameWork,
     totals: Sequence[PhaseTotals],
+    rows: Sequence[Row],
     findings: Sequence[Finding],
     host_findings: Sequence[HostFinding],
     criteria: Criteria,
@@ -33,7 +35,7 @@ def decide(
         return "findings", ", ".join([*parts, *(_host(finding) for finding in host_findings)])
     if findings:
         return "unresolved", _uncertain(findings)
-    return _without_findings(totals, criteria)
+    return _without_findings(totals, rows, criteria)
 
 
 def _counted(findings: Sequence[Finding]) -> str:
@@ -53,12 +55,14 @@ def _uncertain(findings: Sequence[Finding]) -> str:
     return f"{count} may be beyond the threshold: {findings[0].note}"
 
 
-def _without_findings(totals: Sequence[PhaseTotals], criteria: Criteria) -> tuple[Verdict, str]:
+def _without_findings(
+    totals: Sequence[PhaseTotals], rows: Sequence[Row], criteria: Criteria
+) -> tuple[Verdict, str]:
     """No region stands out; the totals must not either, or something was not seen."""
     percent = f"{criteria.threshold * 100:.3g} %"
     for total in totals:
         if total.cost_ratio is None:
-            return "unresolved", f"phase {total.phase} has no reading of a whole step on both sides"
+            return "unresolved", _no_ratio(total)
         if math.isinf(total.cost_ratio.high):
             return (
                 "unresolved",
@@ -70,7 +74,54 @@ def _without_findings(totals: Sequence[PhaseTotals], criteria: Criteria) -> tupl
                 f"the totals of phase {total.phase} differ by more than {percent}, but no operator explains"
                 " it: the difference lies in what is not attributed",
             )
+        if not _within(total.cost_ratio, criteria.threshold):
+            return (
+                "unresolved",
+                f"the totals of phase {total.phase} may differ by more than {percent}: the interval spans it",
+            )
+        unseen = sum(_unseen(row, total, criteria) for row in rows if row.phase == total.phase)
+        if unseen:
+            places = "one place" if unseen == 1 else f"{unseen} places"
+            return "unresolved", f"{places} of phase {total.phase} that matter have no reading to compare"
     return "no difference", f"no region and no total differs by more than {percent}"
+
+
+def _no_ratio(total: PhaseTotals) -> str:
+    costs = (("baseline", total.baseline_cost), ("candidate", total.candidate_cost))
+    lacking = [side for side, cost in costs if cost is None]
+    if len(lacking) == 1:
+        return f"phase {total.phase} has no reading of a whole step on the {lacking[0]}'s side"
+    return f"phase {total.phase} has no reading of a whole step on both sides"
+
+
+def _unseen(row: Row, total: PhaseTotals, criteria: Criteria) -> bool:
+    """Whether a place without a cost on some side takes so much of a step that an excess could hide there.
+
+    Its part is that of the cost of the other side, else of the time.
+    """
+    sides = [
+        (side, duration_s)
+        for side, duration_s in (
+            (row.baseline, total.baseline_duration_s),
+            (row.candidate, total.candidate_duration_s),
+        )
+        if side is not None
+    ]
+    if row.kind not in ("region", "leftover") or all(side.cost is not None for side, _ in sides):
+        return False
+    shares = [side.share for side, _ in sides if side.share is not None]
+    times = [
+        side.duration_s / duration_s.value
+        for side, duration_s in sides
+        if side.duration_s is not None and duration_s is not None
+    ]
+    excess = criteria.threshold if row.kind == "region" else 1.0
+    return max(shares or times, default=0.0) * excess >= criteria.min_share
+
+
+def _within(ratio: Quantity, threshold: float) -> bool:
+    """Whether its whole interval lies within the threshold."""
+    return 1 / (1 + threshold) <= ratio.low <= ratio.high <= 1 + threshold
 
 
 def _beyond(ratio: Quantity, threshold: float) -> bool:

@@ -15,7 +15,7 @@ from magneton.compare.model import (
     SideCost,
     Work,
 )
-from magneton.quantity import Quantity
+from magneton.quantity import Provenance, Quantity
 from magneton.report.console import Line, facts_table, figures_table, heading
 from magneton.report.escape import visible
 from magneton.report.origins import frame_text, short_file
@@ -77,7 +77,9 @@ def _host_finding(number: int, finding: HostFinding) -> RenderableType:
     line.append(finding.outcome, style=_STYLES[finding.outcome])
     amount = f"{figure(finding.excess_j, 'J')} per step"
     line.append(f": the host of the {finding.costly} spends {amount} more in {visible(finding.phase)}")
-    facts: list[tuple[str, Text | str]] = [("ratio", f"{ratio(finding.ratio)}, costly over lean host")]
+    modelled = finding.ratio.provenance is Provenance.MODELLED
+    what = "costly over lean host" + (": of CPU time, for the hosts are modelled" if modelled else "")
+    facts: list[tuple[str, Text | str]] = [("ratio", f"{ratio(finding.ratio)}, {what}")]
     if finding.device_alike:
         text = "spend alike: look for a host that spins where it could sleep (synchronisation, polling)"
         facts.append(("devices", text))

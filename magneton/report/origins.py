@@ -47,6 +47,18 @@ def meter_facts(origin: Origin) -> tuple[tuple[str, str], ...]:
     return tuple(facts)
 
 
+def compared_meter_facts(baseline: Origin, candidate: Origin) -> tuple[tuple[str, str], ...]:
+    """The one meter of both devices, and of the hosts one or two."""
+    if baseline.host_meter == candidate.host_meter:
+        return meter_facts(baseline)
+    hosts = (
+        ("not read" if origin.host_meter is None else meter_line(origin.host_meter))
+        for origin in (baseline, candidate)
+    )
+    sides = zip(("baseline's host", "candidate's host"), hosts, strict=True)
+    return (("meter", meter_line(baseline.meter)), *sides)
+
+
 def meter_line(meter: MeterInfo) -> str:
     scale = ""
     if (meter.scale_low, meter.scale_high) != (1.0, 1.0):

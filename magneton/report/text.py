@@ -13,10 +13,10 @@ from magneton.report.console import facts_table, heading
 from magneton.report.escape import visible
 from magneton.report.findings import difference_line, print_findings
 from magneton.report.origins import (
+    compared_meter_facts,
     device_line,
     doubt_line,
     frame_text,
-    meter_facts,
     system_line,
     workload_line,
 )
@@ -63,7 +63,7 @@ def _print_header(comparison: Comparison, console: Console) -> None:
                 ("model", _model_line(comparison)),
                 ("workload", workload_line(origin)),
                 ("device", device_line(origin)),
-                *meter_facts(origin),
+                *compared_meter_facts(origin, comparison.candidate.origin),
                 ("recorded", "in turns, in one session" if comparison.paired else "apart"),
                 ("same work", _same_work_line(comparison.same_work)),
             )

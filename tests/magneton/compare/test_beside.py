@@ -6,11 +6,13 @@ import pytest
 from comparisons import a_side, matched
 from hypothesis import given
 from hypothesis import strategies as st
-from on_boards import BOARD, at_rest, on_a_board
+from on_boards import BOARD, HOST, at_rest, on_a_board
 
 from magneton.compare.model import Comparison, Criteria
 from magneton.compare.profiles import compare
-from magneton.profile.model import Profile
+from magneton.profile.model import Conditions, Profile
+from magneton.quantity import Provenance
+from magneton.workload import PREFILL
 
 
 def compared(baseline: Profile, candidate: Profile) -> Comparison:
@@ -96,3 +98,50 @@ def test_net_energy_below_zero_is_told_and_has_no_ratio() -> None:
     assert net is not None and net.baseline is not None
     assert net.baseline.value < 0
     assert net.ratio is None
+
+
+def test_a_modelled_and_a_measured_host_have_no_ratio_and_keep_their_provenance() -> None:
+    rapl = replace(HOST, name="rapl", provenance=Provenance.MEASURED)
+    spinning = on_a_board(host_w=9.0)
+    spinning = replace(spinning, origin=replace(spinning.origin, host_meter=rapl))
+
+    found = compared(on_a_board(host_w=2.0), spinning)
+
+    host = found.totals[0].host
+    assert host is not None and host.baseline is not None and host.candidate is not None
+    assert host.ratio is None
+    assert [side.provenance for side in (host.baseline, host.candidate)] == ["modelled", "measured"]
+    assert (found.host_findings, found.verdict) == ((), "no difference")
+    assert any("modelled, modelled and rapl, measured" in note for note in found.notes)
+
+
+def test_a_host_that_only_one_side_read_is_named() -> None:
+    found = compared(a_side(meter=BOARD), on_a_board(host_w=2.0))
+
+    assert any("only the host of the candidate was read" in note for note in found.notes)
+
+
+def test_what_is_no_pair_gross_is_none_net() -> None:
+    def warm(start_c: float) -> tuple[Conditions, ...]:
+        return (
+            Conditions(
+                phase=PREFILL, round=0, moment="before", time_s=0.0, temperature_c=start_c, clock_hz=None,
+                throttle="", foreign=None,
+            ),
+        )  # fmt: skip
+
+    cold, hot = (replace(at_rest(a_side(meter=BOARD), 1.0), conditions=warm(c)) for c in (40.0, 60.0))
+    total = compared(cold, hot).totals[0]
+
+    assert total.cost_ratio is not None and total.net is not None and total.net.ratio is not None
+    assert total.net.ratio.n == total.cost_ratio.n == 6
+
+
+def test_the_windows_of_either_side_widen_a_ratio() -> None:
+    exact, coarse = BOARD, replace(BOARD, window_error=0.01)
+    one, other = (a_side(noise=0.0, meter=meter) for meter in (exact, coarse))
+
+    for pair in ((one, other), (other, one)):
+        ratio = compared(*pair).totals[0].cost_ratio
+        assert ratio is not None
+        assert ratio.high - 1 == pytest.approx(0.0196, rel=0.05)

@@ -36,7 +36,7 @@ def test_a_pair_whose_sides_began_far_apart_is_left_out_of_the_ratio() -> None:
     comparison = compare(baseline, candidate, matched(baseline, candidate), Criteria())
     ratio = comparison.totals[0].cost_ratio
 
-    assert pairs_apart(baseline, candidate, PREFILL) == {ROUNDS - 1}
+    assert pairs_apart(baseline, candidate, PREFILL).rounds == {ROUNDS - 1}
     assert ratio is not None
     assert ratio.n == ROUNDS - 1
     assert ratio.value == pytest.approx(1.0)
@@ -46,9 +46,20 @@ def test_a_pair_whose_sides_began_far_apart_is_left_out_of_the_ratio() -> None:
 def test_where_one_side_is_always_warmer_the_pairs_stay_and_a_note_says_so() -> None:
     baseline, candidate = warm(*[40.0] * ROUNDS), warm(*[50.0] * ROUNDS)
 
-    assert pairs_apart(baseline, candidate, PREFILL) == frozenset()
+    assert pairs_apart(baseline, candidate, PREFILL).rounds == frozenset()
     (note,) = condition_notes(baseline, candidate, paired=True)
     assert "10 °C warmer on the candidate's side" in note
+
+
+def test_pairs_that_were_not_read_are_none_that_could_be_left_over() -> None:
+    baseline, candidate = warm(*[40.0] * ROUNDS), warm(*[50.0] * 3, *[40.0] * (ROUNDS - 3))
+    unread = tuple(b if b.round < 3 else replace(b, energy_j=None, gap="stuck") for b in baseline.blocks)
+    baseline = replace(baseline, blocks=unread)
+
+    comparison = compare(baseline, candidate, matched(baseline, candidate), Criteria())
+    ratio = comparison.totals[0].cost_ratio
+
+    assert ratio is not None and ratio.n == 3
 
 
 def test_recordings_made_apart_have_no_pairs_to_leave_out() -> None:
@@ -87,3 +98,21 @@ def test_operators_that_keep_the_device_waiting_are_counted() -> None:
     (note,) = side_notes(replace(side, replays=replays))
 
     assert note.startswith("1 of 3 kinds of operators")
+
+
+def test_any_number_of_reasons_is_told_in_a_few_lines_and_soon() -> None:
+    """A hundred thousand different reasons, as only a forged file has them."""
+    rows = tuple(seen(r, "after", throttle=f"reason {r}") for r in range(100_000))
+
+    notes = side_notes(replace(a_side(), conditions=rows))
+
+    assert len(notes) == 6
+    assert notes[-1] == "clocks were held down for 99995 more reasons"
+
+
+def test_a_board_that_others_used_is_noted() -> None:
+    rows = (seen(0), seen(0, "after", foreign=2), seen(1), seen(1, "after"))
+
+    assert side_notes(replace(a_side(), conditions=rows)) == (
+        "processes of others were at work on the device around 1 of 2 blocks",
+    )

@@ -96,6 +96,33 @@ def test_one_round_that_looks_alike_settles_nothing_either() -> None:
     assert "has one reading of a whole step on both sides" in comparison.reason
 
 
+def test_totals_whose_interval_spans_the_threshold_are_not_said_to_agree() -> None:
+    baseline, candidate = a_side(BASE, noise=0.0), a_side(BASE, noise=0.0)
+    swing = tuple(
+        replace(b, energy_j=(b.energy_j or 0.0) * (0.8, 1.25, 1.0)[b.round % 3]) for b in baseline.blocks
+    )
+
+    comparison = of(replace(baseline, blocks=swing), candidate)
+
+    assert comparison.verdict == "unresolved"
+    assert "the totals of phase prefill may differ by more than 10 %" in comparison.reason
+
+
+def test_totals_alike_do_not_vouch_for_places_without_a_reading() -> None:
+    lost = tuple(replace(r, energy_j=None, gap="the board was lost") for r in a_side(BASE).replays)
+
+    comparison = of(a_side(BASE), replace(a_side(BASE), replays=lost))
+
+    assert comparison.verdict == "unresolved"
+    assert comparison.reason == "2 places of phase prefill that matter have no reading to compare"
+
+
+def test_a_small_place_without_a_reading_leaves_the_verdict() -> None:
+    baseline, candidate = a_side((1.0, 0.5, 0.01)), a_side((1.0, 0.5, 0.01))
+
+    assert of(baseline, with_readings_lost(candidate, 2)).verdict == "no difference"
+
+
 def test_operators_without_a_reading_are_not_said_to_cost_nothing() -> None:
     unread = replace(a_side(BASE), replays=())
     notes = of(unread, a_side(BASE, seed=2)).notes

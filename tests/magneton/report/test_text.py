@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from comparisons import ATTENTION, MLP, a_side, matched
 from modelled_work import meter_of
-from on_boards import at_rest, on_a_board
+from on_boards import BOARD, at_rest, on_a_board
 from profiles import an_origin
 from rich.console import Console
 
@@ -188,6 +188,29 @@ def test_a_host_that_spins_is_told_beside_the_boards_energy(width: int) -> None:
     ):
         assert needed in text
     assert max(len(line) for line in text.splitlines()) <= width
+
+
+def test_hosts_of_unlike_meters_are_each_told() -> None:
+    baseline, candidate = a_side(meter=BOARD), on_a_board(host_w=2.0)
+    text = printed(of(baseline, candidate), 160)
+
+    assert "baseline's host   not read" in text
+    assert "candidate's host  modelled (modelled, not measured)" in text
+
+
+def test_a_ratio_of_modelled_hosts_is_said_to_be_one_of_time() -> None:
+    text = printed(of(on_a_board(host_w=2.0), on_a_board(host_w=9.0)), 160)
+
+    assert "of CPU time, for the hosts are modelled" in text
+
+
+def test_a_step_without_energy_says_why() -> None:
+    side = a_side(meter=BOARD)
+    gone = tuple(replace(b, energy_j=None, gap="clocks were held down\x1b[2J") for b in side.blocks)
+    text = printed(of(side, replace(side, blocks=gone)), 160)
+
+    assert "has no reading of a whole step on the candidate's side" in text
+    assert r"7 of 7 blocks of prefill have no energy: clocks were held down\x1b[2J" in text
 
 
 def test_work_without_a_host_beside_it_has_no_line_for_one(wasteful: Comparison) -> None:
