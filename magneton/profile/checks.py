@@ -42,6 +42,7 @@ RowT = TypeVar("RowT")
 
 _INT64_END = 2**63
 _MAX_DIMENSIONS = 64
+_MOST = 1e30  # of any figure: sums over the largest profile stay numbers
 _ROLES, _EFFECTS, _PASSES, _MOMENTS = (get_args(kind) for kind in (Role, Effect, Pass, Moment))
 _ABSOLUTE_ZERO_C = -273.15
 _SKETCH_TYPES: Mapping[str, tuple[tuple[int, ...], str]] = {  # shape after the first axis, dtype
@@ -337,7 +338,7 @@ def _moment_problem(name: str, moment_s: float) -> str | None:
 
 def _duration_problem(duration_s: float, *, may_be_nothing: bool = False) -> str | None:
     """A block takes time; an operator may launch nothing, or be no dearer than calling it."""
-    possible = 0 < duration_s < math.inf or (may_be_nothing and duration_s == 0)
+    possible = 0 < duration_s <= _MOST or (may_be_nothing and duration_s == 0)
     return None if possible else f"has the duration_s {duration_s}"
 
 
@@ -346,4 +347,4 @@ def _energy_problem(energy_j: float | None) -> str | None:
 
 
 def _amount_problem(name: str, amount: float | None) -> str | None:
-    return None if amount is None or 0 <= amount < math.inf else f"has the {name} {amount}"
+    return None if amount is None or 0 <= amount <= _MOST else f"has the {name} {amount}"

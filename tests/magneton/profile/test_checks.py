@@ -77,6 +77,8 @@ BAD_ROWS: list[tuple[str, int, dict[str, Any], str]] = [
     ("blocks", 0, {"start_s": float("-inf")}, "block 0 has the start_s -inf"),
     ("blocks", 0, {"duration_s": 0.0}, "block 0 has the duration_s 0.0"),
     ("blocks", 0, {"energy_j": -0.5}, "block 0 has the energy_j -0.5"),
+    ("blocks", 0, {"energy_j": 1.1e30}, "block 0 has the energy_j 1.1e+30"),
+    ("blocks", 0, {"duration_s": 1.1e30}, "block 0 has the duration_s 1.1e+30"),
     ("blocks", 0, {"energy_j": float("nan")}, "block 0 has the energy_j nan"),
     ("replays", 4, {"key_id": 3}, "replay 4 refers to key 3 of 3"),
     ("replays", 4, {"executions": 0}, "replay 4 has the executions 0"),
