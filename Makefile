@@ -16,8 +16,9 @@ test: $(VENV)/.installed-dev
 	$(BIN)/pytest -n 2
 
 # Recordings over simulated boards in real time, nearly all of which is waiting, and proofs over many ranks.
+# SLOW: the folders to look in.
 test-slow: $(VENV)/.installed-dev
-	$(BIN)/pytest -n 2 -m "slow and not systems"
+	$(BIN)/pytest -n 2 -m "slow and not systems" $(SLOW)
 
 # Real engines, each in an environment that magneton makes for it: gigabytes, and minutes.
 test-systems: $(VENV)/.installed-dev
