@@ -105,7 +105,8 @@ def _energies_j(work: Sequence[_Work], device: DeviceModel) -> NDArray[np.float6
         one = {name: figures[d] for name, figures in drawn.items()}
         time_s = np.maximum(flops / rates[unit, d], moved / one["memory_bytes_per_s"])
         time_s = np.maximum(time_s, one["shortest_kernel_s"])
-        near, far = one["cache_j_per_byte"], one["memory_j_per_byte"]
+        near = one["cache_j_per_byte"]
+        far = max(near, one["memory_j_per_byte"])  # whose path is the longer one, where ranges overlap too
         per_byte = np.where(moved <= one["cache_bytes"], near + misses[d] * (far - near), far)
         spent_j = one["constant_power_w"] * time_s + prices[unit, d] * flops + per_byte * moved
         energy_j[d] = np.minimum(factors[kernel, d] * spent_j, one["tdp_w"] * time_s)

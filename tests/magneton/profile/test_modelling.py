@@ -223,6 +223,18 @@ def test_half_of_the_draws_lie_on_either_side_of_the_value_and_none_beyond_the_r
     assert 3.0 < float(relative.max()) <= 4.0
 
 
+def test_a_byte_from_memory_is_never_cheaper_than_one_from_the_cache() -> None:
+    """Where ranges overlap, draws of their own would have it so."""
+    overlapping = replace(
+        certain(ONE_COEFFICIENT),
+        memory_j_per_byte=a_coefficient(1e-12, 20e-12, 20e-12),
+        cache_j_per_byte=a_coefficient(1e-12, 20e-12, 20e-12),
+    )
+    small, large = (replace(overlapping, cache_bytes=a_coefficient(n, n, n)) for n in (1.0, 1e12))
+
+    assert (energy_j(copy(1 << 20), small) >= energy_j(copy(1 << 20), large)).all()
+
+
 @given(devices(), st.floats(1.05, 3), st.data())
 @settings(max_examples=60)
 def test_energy_follows_each_coefficient_in_its_direction(
