@@ -47,7 +47,7 @@ def condition_notes(baseline: Profile, candidate: Profile, *, paired: bool) -> t
             found += _temperature_notes(baseline, candidate, phase)
         found += _clock_notes(baseline, candidate, phase)
     for side, profile in (("baseline", baseline), ("candidate", candidate)):
-        found += [f"{text} on the {side}'s side" for text in side_notes(profile)]
+        found += [f"on the {side}'s side {text}" for text in side_notes(profile)]
     return tuple(found)
 
 

@@ -30,7 +30,7 @@ class Ledger:
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
         self.provenance = profile.origin.meter.provenance
-        costs = operator_costs(profile)
+        costs = self._costs = operator_costs(profile)
         self.rounds = costs.rounds
         self.spread = costs.spread
         self.window_error = profile.origin.meter.window_error
@@ -40,7 +40,10 @@ class Ledger:
     @cached_property
     def steps(self) -> dict[Phase, StepCosts]:
         """The clean pass of each phase."""
-        return {phase: clean_costs(self.profile, phase) for phase in self.profile.origin.workload.phases}
+        return {
+            phase: clean_costs(self.profile, phase, self._costs)
+            for phase in self.profile.origin.workload.phases
+        }
 
     @cached_property
     def unread(self) -> NDArray[np.bool_]:
@@ -166,7 +169,8 @@ class Ledger:
 
 def _filled(readings: NDArray[np.float64]) -> NDArray[np.float64]:
     """Gaps in a column of rounds become the column's mean; a column without any reading stays nan."""
-    return np.where(np.isnan(readings), mean_over_rounds(readings), readings)
+    gaps = np.isnan(readings)
+    return np.where(gaps, mean_over_rounds(readings), readings) if gaps.any() else readings
 
 
 def share_of(cost: Quantity | None, total: Quantity | None) -> float | None:

@@ -105,16 +105,17 @@ def _replayed(
     return by_key[:, np.array([operator.key_id for operator in profile.operators], dtype=np.intp)]
 
 
-def clean_costs(profile: Profile, phase: Phase) -> StepCosts:
+def clean_costs(profile: Profile, phase: Phase, known: OperatorCosts | None = None) -> StepCosts:
     """Cost and duration per step of ``phase``, by round of the clean pass.
 
     A counting meter's blocks carry no energy: each round then costs the sum of the phase's counts, and
     there is one round even where no clean block was run. The model of a device gives a sum for each draw,
-    and no durations: those of clean blocks would be of the machine that recorded.
+    and no durations: those of clean blocks would be of the machine that recorded. ``known`` are the
+    profile's operator costs where they have been computed: those of many operators take seconds.
     """
     unit = profile.origin.meter.unit
     if profile.origin.meter.device is not None:
-        return _drawn_costs(profile, phase)
+        return _drawn_costs(profile, phase, known or operator_costs(profile))
     blocks = [block for block in profile.blocks if block.pass_ == "clean" and block.phase == phase]
     rounds = tuple(sorted({block.round for block in blocks}))
     by_round = [[block for block in blocks if block.round == round_] for round_ in rounds]
@@ -128,9 +129,8 @@ def clean_costs(profile: Profile, phase: Phase) -> StepCosts:
     return StepCosts(rounds=rounds, cost=np.array(cost), duration_s=np.array(duration_s), unit=unit)
 
 
-def _drawn_costs(profile: Profile, phase: Phase) -> StepCosts:
+def _drawn_costs(profile: Profile, phase: Phase, costs: OperatorCosts) -> StepCosts:
     """All that is in a step is its operators."""
-    costs = operator_costs(profile)
     ids = [operator.op_id for operator in profile.operators if operator.phase == phase]
     cost = costs.cost[:, ids].sum(axis=1)
     return StepCosts(rounds=costs.rounds, cost=cost, duration_s=np.full_like(cost, np.nan), unit=costs.unit)
