@@ -31,6 +31,7 @@ class HostEntry:
     phase: Phase
     beside: Beside
     estimate: RatioEstimate | None
+    scale_high: float = 1.0  # by how much the meter may tell too little
 
 
 def net_j(profile: Profile, phase: Phase) -> Quantity | None:
@@ -66,7 +67,7 @@ def host_entry(baseline: Profile, candidate: Profile, phase: Phase, *, paired: b
         return HostEntry(phase=phase, beside=told, estimate=None)
     sides = host_costs_j(baseline, phase), host_costs_j(candidate, phase)
     beside, estimate = _beside(*sides, (one, other), paired=paired)
-    return HostEntry(phase=phase, beside=beside, estimate=estimate)
+    return HostEntry(phase=phase, beside=beside, estimate=estimate, scale_high=one.scale_high)
 
 
 def beside(total: PhaseTotals, net: Beside | None, host: HostEntry | None) -> PhaseTotals:
@@ -80,9 +81,17 @@ def find_host(
     criteria: Criteria,
     causes: tuple[Difference, ...],
 ) -> tuple[HostFinding, ...]:
-    """Phases in which one host surely spends more than the other, beyond the threshold."""
+    """Phases in which one host surely spends more than the other, beyond the threshold.
+
+    An excess that would be too small a share of the device's step, even if the host's meter tells as much
+    too little as it may, is not worth the reader's time. That asks for a size and mixes no figures.
+    """
     by_phase = {total.phase: total for total in totals}
-    tested = [(entry, entry.estimate) for entry in entries if entry.estimate is not None]
+    tested = [
+        (entry, entry.estimate)
+        for entry in entries
+        if entry.estimate is not None and _matters(entry, by_phase[entry.phase], criteria.min_share)
+    ]
     p_values = holm([_p_value(estimate, criteria.threshold) for _, estimate in tested])
     level = (1 - criteria.confidence) / 2
     return tuple(
@@ -90,6 +99,16 @@ def find_host(
         for (entry, estimate), p in zip(tested, p_values, strict=True)
         if p < level
     )
+
+
+def _matters(entry: HostEntry, total: PhaseTotals, min_share: float) -> bool:
+    step_j = max((cost.value for cost in (total.baseline_cost, total.candidate_cost) if cost), default=0.0)
+    return _excess_j(entry.beside) * entry.scale_high >= min_share * step_j
+
+
+def _excess_j(beside: Beside) -> float:
+    one, other = beside.baseline, beside.candidate
+    return 0.0 if one is None or other is None else abs(other.value - one.value)
 
 
 def _net_meter(profile: Profile, phase: Phase) -> MeterInfo:
@@ -109,13 +128,11 @@ def _finding(
 ) -> HostFinding:
     costly: Side = "candidate" if estimate.log_ratio > 0 else "baseline"
     ratio = estimate.interval(criteria.confidence)
-    one, other = entry.beside.baseline, entry.beside.candidate
-    excess_j = 0.0 if one is None or other is None else abs(other.value - one.value)
     return HostFinding(
         phase=entry.phase,
         outcome=_outcome(total, costly, criteria),
         costly=costly,
-        excess_j=excess_j,
+        excess_j=_excess_j(entry.beside),
         ratio=ratio if costly == "candidate" else inverse(ratio),
         device_alike=_alike(total.cost_ratio, criteria.threshold),
         causes=causes,

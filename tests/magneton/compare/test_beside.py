@@ -53,6 +53,16 @@ def test_hosts_within_the_threshold_and_noisy_hosts_are_no_finding() -> None:
     assert compared(on_a_board(host_w=2.0, spread=0.9), on_a_board(host_w=2.6, seed=2)).host_findings == ()
 
 
+@pytest.mark.parametrize(("scale_high", "found"), [(1.0, 0), (20.0, 1)])
+def test_an_excess_that_cannot_matter_beside_the_board_is_no_finding(scale_high: float, found: int) -> None:
+    """0.03 J against 15 J of the board: below 0.5 %, unless the host's meter may tell far too little."""
+    quiet, louder = on_a_board(host_w=0.01), on_a_board(host_w=0.03, seed=1)
+    meter = replace(HOST, scale_high=scale_high)
+    sides = [replace(side, origin=replace(side.origin, host_meter=meter)) for side in (quiet, louder)]
+
+    assert len(compared(*sides).host_findings) == found
+
+
 def test_work_on_the_host_itself_has_no_host_beside_it() -> None:
     totals = compared(a_side(), a_side()).totals[0]
 
