@@ -41,8 +41,8 @@ def install(folder: Path, distribution: str, group: str, name: str, value: str) 
 
 
 def test_somebody_elses_plugin_comes_through_the_same_door(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    install(tmp_path, "toy", METERS, "toy", "toy_meter:Toy")
-    (tmp_path / "toy_meter.py").write_text("class Toy:\n    pass\n")
+    install(tmp_path, "toy", METERS, "toy", "somebodys_meter:Toy")
+    (tmp_path / "somebodys_meter.py").write_text("class Toy:\n    pass\n")
     monkeypatch.syspath_prepend(tmp_path)
     assert "toy" in plugin_names(METERS)
     assert load_plugin(METERS, "toy").__name__ == "Toy"
