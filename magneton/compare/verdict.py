@@ -77,7 +77,8 @@ def _without_findings(
         if not _within(total.cost_ratio, criteria.threshold):
             return (
                 "unresolved",
-                f"the totals of phase {total.phase} may differ by more than {percent}: the interval spans it",
+                f"the totals of phase {total.phase} may differ by more than {percent}: the interval spans it,"
+                " and more rounds may tell",
             )
         unseen = sum(_unseen(row, total, criteria) for row in rows if row.phase == total.phase)
         if unseen:
