@@ -23,7 +23,11 @@ from magneton.quantity import Provenance
 from magneton.record.plan import RecordPlan
 from magneton.record.session import record_pair
 
-pytestmark = pytest.mark.skipif(compiler() is None, reason="the simulated NVML needs gcc")
+# In real time: a machine that is busy with something else wakes the host late, and the step really is longer.
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(compiler() is None, reason="the simulated NVML needs gcc"),
+]
 
 GAIN = 1.03  # of the board's sensors: ratios are free of it
 CLOSE = 0.015
@@ -204,15 +208,6 @@ def test_a_kept_recording_is_shown_and_compared_as_it_was(room: BoardRoom, spun:
     assert f"Verdict: findings: {spun.comparison.reason}" in compared.stdout
 
 
-@pytest.mark.parametrize(("fail_on", "code"), [("any", 3), ("waste", 3), ("trade-off", 0), ("redundant", 0)])
-def test_what_a_host_wastes_counts_where_findings_are_to_fail(
-    room: BoardRoom, spun: Recorded, fail_on: str, code: int
-) -> None:
-    sides = spun.folder / "baseline.mgn", spun.folder / "candidate.mgn"
-
-    assert room.run("compare", *sides, "--fail-on", fail_on).code == code
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratio:
     """Of a whole step."""
@@ -237,7 +232,6 @@ def compared(tmp_path: Path, candidate: str) -> tuple[Left, Recorded]:
         return left, kept(room, room.folder / "kept")
 
 
-@pytest.mark.slow
 def test_equal_sides_do_not_differ(tmp_path: Path) -> None:
     left, found = compared(tmp_path, "board")
 
@@ -246,7 +240,6 @@ def test_equal_sides_do_not_differ(tmp_path: Path) -> None:
     assert ratio_of(found).low <= 1.0 <= ratio_of(found).high * (1 + CLOSE)
 
 
-@pytest.mark.slow
 def test_a_fifth_more_power_at_equal_time_is_found_and_its_interval_holds_the_truth(tmp_path: Path) -> None:
     left, found = compared(tmp_path, "board:attend_w=360,project_w=240")
     ratio, true = ratio_of(found), true_ratio(found)
@@ -258,7 +251,6 @@ def test_a_fifth_more_power_at_equal_time_is_found_and_its_interval_holds_the_tr
     assert {finding.outcome for finding in found.comparison.findings} == {"waste"}
 
 
-@pytest.mark.slow
 def test_what_is_slower_and_leaner_is_a_trade_off(tmp_path: Path) -> None:
     left, found = compared(tmp_path, "board:attend_w=160,attend_ms=14")
     ratio = ratio_of(found)
@@ -269,7 +261,6 @@ def test_what_is_slower_and_leaner_is_a_trade_off(tmp_path: Path) -> None:
     assert _nets(found.comparison)[0] > _nets(found.comparison)[1]
 
 
-@pytest.mark.slow
 def test_zeus_reads_the_board_for_a_recording(tmp_path: Path) -> None:
     pytest.importorskip("zeus")
     with BoardRoom(tmp_path / "room", Board(shape=A100, gain=GAIN)) as room:
@@ -288,7 +279,6 @@ def test_zeus_reads_the_board_for_a_recording(tmp_path: Path) -> None:
     assert [row.power_w is not None for row in profile.idle] == [True, True]
 
 
-@pytest.mark.slow
 def test_operators_of_pytorch_in_a_loop_add_up_to_the_step_and_show_which_one_differs(tmp_path: Path) -> None:
     with BoardRoom(tmp_path / "room", Board(shape=A100, gain=GAIN)) as room:
         plan = replace(BRIEF, replay_rounds=3)
