@@ -31,7 +31,7 @@ log ratio is their standard deviation. Draw ``d`` of both sides rests on the sam
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -85,6 +85,10 @@ class RatioEstimate:
     def p_below(self, threshold: float) -> float:
         """One-sided p-value for "the inverse ratio exceeds 1 + threshold"."""
         return self._p_value(-self.log_ratio - math.log1p(threshold))
+
+    def p_beyond(self, threshold: float) -> float:
+        """The smaller of both: for the direction in which the estimate lies."""
+        return self.p_above(threshold) if self.log_ratio > 0 else self.p_below(threshold)
 
     def _p_value(self, excess: float) -> float:
         if self.degrees_of_freedom == 0:
@@ -184,6 +188,21 @@ def estimate_ratio(
         provenance=provenance,
         shared_error=shared,
     )
+
+
+def known_rounds(rounds: Sequence[int], figures: NDArray[np.float64] | None) -> dict[int, float]:
+    """The figures by round, gaps (nan) left out."""
+    if figures is None:
+        return {}
+    return {r: float(f) for r, f in zip(rounds, figures, strict=True) if not np.isnan(f)}
+
+
+def common_rounds(
+    baseline: Mapping[int, float], candidate: Mapping[int, float]
+) -> tuple[dict[int, float], dict[int, float]]:
+    """Both over the rounds that both have, ascending: their pairs."""
+    common = sorted(baseline.keys() & candidate.keys())
+    return {r: baseline[r] for r in common}, {r: candidate[r] for r in common}
 
 
 def error_of_either(one: float, other: float) -> float:

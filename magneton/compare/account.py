@@ -21,7 +21,14 @@ from magneton.compare.scopes import scope_rows
 from magneton.match.model import Leftover, Matching, RegionGroup, Unpaired
 from magneton.profile.model import OpId
 from magneton.quantity import Quantity
-from magneton.statistics import RatioEstimate, Spread, error_of_either, estimate_ratio
+from magneton.statistics import (
+    RatioEstimate,
+    Spread,
+    common_rounds,
+    error_of_either,
+    estimate_ratio,
+    known_rounds,
+)
 from magneton.workload import Phase
 
 NOTABLE_RESIDUAL = 0.2  # of a step
@@ -272,10 +279,9 @@ def _estimate(
     Paired sides are compared over the rounds that both have; draws are always pairs.
     """
     drawn = ledgers is not None and ledgers[0].spread is Spread.DRAWS
-    one, other = _known(*baseline), _known(*candidate)
+    one, other = known_rounds(*baseline), known_rounds(*candidate)
     if paired or drawn:
-        common = sorted(one.keys() & other.keys())
-        one, other = {r: one[r] for r in common}, {r: other[r] for r in common}
+        one, other = common_rounds(one, other)
     if not one or not other:
         return None
     figures = tuple(one.values()), tuple(other.values())
@@ -288,9 +294,3 @@ def _estimate(
         spread=ledgers[0].spread,
         window_error=error_of_either(*(ledger.window_error for ledger in ledgers)),
     )
-
-
-def _known(rounds: Sequence[int], figures: NDArray[np.float64] | None) -> dict[int, float]:
-    if figures is None:
-        return {}
-    return {r: float(f) for r, f in zip(rounds, figures, strict=True) if not np.isnan(f)}

@@ -18,7 +18,15 @@ from magneton.profile.cost import clean_costs, mean_over_rounds
 from magneton.profile.model import Profile
 from magneton.profile.origin import MeterInfo
 from magneton.quantity import Quantity
-from magneton.statistics import RatioEstimate, error_of_either, estimate_ratio, holm, summarise
+from magneton.statistics import (
+    RatioEstimate,
+    common_rounds,
+    error_of_either,
+    estimate_ratio,
+    holm,
+    known_rounds,
+    summarise,
+)
 from magneton.workload import Phase
 
 Rounds = tuple[Sequence[int], NDArray[np.float64]]
@@ -92,7 +100,7 @@ def find_host(
         for entry in entries
         if entry.estimate is not None and _matters(entry, by_phase[entry.phase], criteria.min_share)
     ]
-    p_values = holm([_p_value(estimate, criteria.threshold) for _, estimate in tested])
+    p_values = holm([estimate.p_beyond(criteria.threshold) for _, estimate in tested])
     level = (1 - criteria.confidence) / 2
     return tuple(
         _finding(entry, estimate, by_phase[entry.phase], criteria, causes)
@@ -154,10 +162,6 @@ def _alike(ratio: Quantity | None, threshold: float) -> bool:
     return ratio is not None and 1 / (1 + threshold) < ratio.low <= ratio.high < 1 + threshold
 
 
-def _p_value(estimate: RatioEstimate, threshold: float) -> float:
-    return estimate.p_above(threshold) if estimate.log_ratio > 0 else estimate.p_below(threshold)
-
-
 def _beside(
     one: Rounds | None,
     other: Rounds | None,
@@ -169,8 +173,8 @@ def _beside(
     """Each side by its own meter. ``apart``: rounds that are no pairs."""
     estimate = None
     if one is not None and other is not None:
-        alike = {r: figure for r, figure in _known(*one).items() if r not in apart}
-        estimate = _estimate(alike, _known(*other), meters, paired=paired)
+        alike = {r: figure for r, figure in known_rounds(*one).items() if r not in apart}
+        estimate = _estimate(alike, known_rounds(*other), meters, paired=paired)
     return (
         Beside(
             baseline=_summary(one, meters[0]),
@@ -185,8 +189,7 @@ def _estimate(
     one: dict[int, float], other: dict[int, float], meters: tuple[MeterInfo, MeterInfo], *, paired: bool
 ) -> RatioEstimate | None:
     if paired:
-        common = one.keys() & other.keys()
-        one, other = ({r: side[r] for r in sorted(common)} for side in (one, other))
+        one, other = common_rounds(one, other)
     if not one or not other:
         return None
     return estimate_ratio(
@@ -199,9 +202,5 @@ def _estimate(
 
 
 def _summary(rounds: Rounds | None, meter: MeterInfo) -> Quantity | None:
-    known = [] if rounds is None else list(_known(*rounds).values())
+    known = [] if rounds is None else list(known_rounds(*rounds).values())
     return summarise(known, meter.provenance, window_error=meter.window_error) if known else None
-
-
-def _known(rounds: Sequence[int], figures: NDArray[np.float64]) -> dict[int, float]:
-    return {r: float(f) for r, f in zip(rounds, figures, strict=True) if not np.isnan(f)}

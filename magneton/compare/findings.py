@@ -16,7 +16,7 @@ from magneton.compare.causes import candidate_causes, classify, is_one_system
 from magneton.compare.model import Criteria, Difference, Finding, Outcome, PhaseTotals, Row, Side, SideCost
 from magneton.profile.origin import Origin
 from magneton.quantity import Quantity
-from magneton.statistics import RatioEstimate, holm
+from magneton.statistics import holm
 from magneton.workload import Phase
 
 
@@ -78,15 +78,11 @@ def _clear_of_threshold(entries: Sequence[Entry], criteria: Criteria) -> frozens
         if entry.row.kind == "region"
         and entry.estimate is not None
         and _largest_share(entry.row) >= criteria.min_share
-        and (p := _p_value(entry.estimate, criteria.threshold)) < 0.5
+        and (p := entry.estimate.p_beyond(criteria.threshold)) < 0.5
     ]
     level = (1 - criteria.confidence) / 2
     adjusted = holm([p for _, p in family])
     return frozenset(index for (index, _), p in zip(family, adjusted, strict=True) if p < level)
-
-
-def _p_value(estimate: RatioEstimate, threshold: float) -> float:
-    return estimate.p_above(threshold) if estimate.log_ratio > 0 else estimate.p_below(threshold)
 
 
 def _outcome(row: Row, clear: bool, total: PhaseTotals, criteria: Criteria) -> tuple[Outcome, str] | None:

@@ -14,7 +14,7 @@ from magneton.meters.board_watch import BoardWatch
 from magneton.meters.clock import Clock
 from magneton.meters.foreign import Kin
 from magneton.meters.losses import loss
-from magneton.meters.meter import Reading, State
+from magneton.meters.meter import Reading, State, too_short
 from magneton.meters.probe import BoardProbe
 from magneton.meters.sampler import PowerSampler
 from magneton.meters.sensors import SensorAbsent, SensorUnusable
@@ -148,7 +148,6 @@ class BoardWindow:
 
 
 def _against_length(duration_s: float, shortest_s: float) -> str:
-    """A plan may miss its length by a little, and by no more than half."""
-    if 2 * duration_s >= shortest_s:
+    if not too_short(duration_s, shortest_s):
         return ""
     return f"the window lasted {duration_s:.2g} s; the sensor of this board needs {shortest_s:.2g} s"

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from magneton.meters.meter import Meter, Reading
+from magneton.meters.meter import Meter, Reading, too_short
 from magneton.meters.modelled import ModelledMeter
 from magneton.meters.rapl import RaplMeter
 from magneton.meters.sensors import SensorAbsent, SensorUnusable
@@ -42,7 +42,7 @@ class BesideHost:
     def end(self) -> Reading:
         host = self._host.end()
         reading = self._meter.end()
-        if 2 * host.duration_s < self._host.shortest_window_s:
+        if too_short(host.duration_s, self._host.shortest_window_s):
             short = f"{host.duration_s:.3g} s are too short for the meter {self._host.info().name}"
             return replace(reading, host_gap=host.gap or short)
         return replace(reading, host_energy_j=host.energy_j, host_gap=host.gap)

@@ -76,6 +76,11 @@ class Losable(Protocol):
     def lost(self) -> str: ...
 
 
+def too_short(duration_s: float, shortest_window_s: float) -> bool:
+    """A plan may miss the length that a meter needs by a little, and by no more than half."""
+    return 2 * duration_s < shortest_window_s
+
+
 def update_period_s(meter: Meter) -> float:
     """0.0 for a meter that does not say."""
     return meter.update_period_s if isinstance(meter, Periodic) else 0.0

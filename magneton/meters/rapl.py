@@ -13,7 +13,7 @@ from statistics import median
 from typing import ClassVar
 
 from magneton.meters.clock import Clock, SystemClock, Watch
-from magneton.meters.meter import Reading
+from magneton.meters.meter import Reading, too_short
 from magneton.meters.powercap import MEMORY, PLATFORM, POWERCAP, Zone, summed_zones
 from magneton.meters.rollover import Rollover
 from magneton.meters.sensors import SensorAbsent, SensorUnusable
@@ -122,7 +122,7 @@ class RaplMeter:
             self._watch = None
 
     def _gap(self, duration_s: float) -> str:
-        if 2 * duration_s < self.shortest_window_s:  # a plan may miss its length by a little
+        if too_short(duration_s, self.shortest_window_s):
             return f"{duration_s:.3g} s are too short for RAPL, which needs {self.shortest_window_s:.3g} s"
         for counter in self._counters:
             if counter.gap:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from magneton.meters.clock import Clock, SystemClock
-from magneton.meters.meter import Reading
+from magneton.meters.meter import Reading, too_short
 from magneton.meters.rapl import GAIN as RAPL_GAIN
 from magneton.meters.rapl import UNKNOWN_GAIN, processor_vendor
 from magneton.meters.sensors import SensorAbsent
@@ -78,7 +78,7 @@ class ZeusMeter:
     def end(self) -> Reading:
         duration_s = self._clock.now_s() - self._began_s
         measurement = None if self._gap else self._measurement()
-        if 2 * duration_s < SHORTEST_S:  # a plan may miss its length by a little
+        if too_short(duration_s, SHORTEST_S):
             self._gap = (
                 self._gap or f"{duration_s:.3g} s are too short for Zeus, which needs {SHORTEST_S:g} s"
             )

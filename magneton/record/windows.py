@@ -17,7 +17,7 @@ from dataclasses import replace
 from random import Random
 
 from magneton.meters.clock import Clock, SystemClock
-from magneton.meters.meter import Meter, Reading, update_period_s, why_lost
+from magneton.meters.meter import Meter, Reading, too_short, update_period_s, why_lost
 from magneton.meters.sensors import SensorAbsent, SensorUnusable
 from magneton.profile.model import Doubt, IdlePower, Moment
 from magneton.quantity import Provenance
@@ -117,7 +117,7 @@ class Windows:
 
     def _spoilt(self, reading: Reading) -> bool:
         """Whether a window like this one may be read better: it was long enough, and the meter is there."""
-        long_enough = 2 * reading.duration_s >= self.shortest_window_s
+        long_enough = not too_short(reading.duration_s, self.shortest_window_s)
         return bool(reading.energy_j is None and reading.gap and long_enough and not self.lost)
 
     def _window(self, once: Callable[[], object], pieces: int, piece_s: float) -> Reading:

@@ -1,9 +1,19 @@
 """What tests read of NVML through the real bindings, in SI units."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pynvml
+from simulated_board import A100, Board, Simulation
+
+STILL = replace(A100, leakage_w_per_c=0.0, rise_s=0.0)  # draws exactly what is programmed
+
+
+def opened(*boards: Board, call_s: float = 0.0, seed: int = 0) -> tuple[Simulation, list[Any]]:
+    simulation = Simulation(boards, call_s=call_s, seed=seed)
+    pynvml.nvmlInit()
+    return simulation, [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(len(boards))]
 
 
 def code_of(function: Callable[..., Any], *arguments: Any) -> int:

@@ -20,25 +20,18 @@ from simulated_board import (
     compiler,
     environment,
 )
-from simulated_reads import code_of, counter_j, field
+from simulated_reads import STILL, code_of, counter_j, field, opened
 from simulated_scenarios import ScenarioFailed, in_simulation
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="the simulated NVML needs gcc")
 
 MATMUL = Work(busy_w=400.0, busy_s=1e-3)
-STILL = replace(A100, leakage_w_per_c=0.0, rise_s=0.0)  # draws exactly what is programmed
 
 
 @pytest.fixture(scope="module")
 def host() -> Iterator[Host]:
     with Host(environment(build_library())) as found:
         yield found
-
-
-def opened(*boards: Board, call_s: float = 0.0, seed: int = 0) -> tuple[Simulation, list[Any]]:
-    simulation = Simulation(boards, call_s=call_s, seed=seed)
-    pynvml.nvmlInit()
-    return simulation, [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(len(boards))]
 
 
 def every_figure(shape: str) -> dict[str, Any]:

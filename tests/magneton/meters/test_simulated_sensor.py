@@ -1,39 +1,26 @@
 """What the sensor of a simulated board adds to the truth: noise, blind spots, stale reads, lost energy."""
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
 
-import pynvml
 import pytest
 from simulated_board import (
-    A100,
     RTX_4090,
     Board,
     Host,
-    Simulation,
     Work,
     build_library,
     compiler,
     environment,
 )
-from simulated_reads import counter_j, field
+from simulated_reads import STILL, counter_j, field, opened
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="the simulated NVML needs gcc")
-
-STILL = replace(A100, leakage_w_per_c=0.0, rise_s=0.0)  # draws exactly what is programmed
 
 
 @pytest.fixture(scope="module")
 def host() -> Iterator[Host]:
     with Host(environment(build_library())) as found:
         yield found
-
-
-def opened(*boards: Board, call_s: float = 0.0, seed: int = 0) -> tuple[Simulation, list[Any]]:
-    simulation = Simulation(boards, call_s=call_s, seed=seed)
-    pynvml.nvmlInit()
-    return simulation, [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(len(boards))]
 
 
 def noisy(seed: int) -> list[float]:
