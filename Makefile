@@ -29,7 +29,7 @@ test-systems: $(VENV)/.installed-dev
 # Known bugs and mutants of production graphs: none may be proved. Results go to benchmarks/results.
 cases: $(VENV)/.installed-dev
 	$(BIN)/pytest -m slow tests/scalify
-	PYTHONPATH=tests/support $(BIN)/python benchmarks/silent_bugs/run.py
+	PYTHONPATH=tests/support $(BIN)/python benchmarks/silent_bugs/pairs.py
 	PYTHONPATH=tests/support $(BIN)/python benchmarks/hlo_mutants.py
 	PYTHONPATH=tests/support:. $(BIN)/python -W ignore benchmarks/frameworks.py
 

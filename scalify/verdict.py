@@ -1,6 +1,7 @@
-"""What a verification answers: Proved with a certificate, or Unknown with what stands in the way.
+"""What a verification answers: Proved with a certificate, Refuted with a witness, or Unknown with a reason.
 
-Failing to prove is no proof of a difference: an engine that finds nothing more answers Unknown.
+Failing to prove is no proof of a difference: an engine that finds nothing more answers Unknown. Refuted needs
+values on which the given graphs, run from their inputs, differ by more than rounding explains.
 """
 
 from dataclasses import dataclass
@@ -86,14 +87,102 @@ class Proved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
-    """Not proved. ``missing`` says in sentences what would have to be known or defined."""
+    """Not proved. ``missing`` says in sentences what would have to be known or defined.
+
+    ``lead`` says in a sentence where values differed in something smaller than the given programs: a region
+    by itself, shrunk shapes, made-up meanings of unknown operations. It is a reason to look, no refutation.
+    """
 
     reason: Reason
     outputs: tuple[OutputResult, ...]
     assumptions: tuple[str, ...]
     suspect: Suspect | None = None
     missing: tuple[str, ...] = ()
+    lead: str = ""
     work: Work | None = None
 
 
-Verdict = Proved | Unknown
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draw:
+    """How values were made: everything follows from it, on any machine (``scalify.refute.draw``)."""
+
+    family: str
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenValue:
+    """What one baseline input held: its digest always, its elements where they are few."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    sha256: str
+    values: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One element of an output in which the programs differ.
+
+    ``index`` is its place in what ``rank`` holds of the candidate's output, ``baseline_index`` that in the
+    baseline's; of complex numbers the last one says whether it is the real (0) or the imaginary (1) part.
+    ``found`` is None where the candidate has no value although the baseline has: it divides zero by zero,
+    takes infinity from infinity, or reads beyond a table. ``uncertainty`` bounds what rounding may have done
+    to ``expected`` and ``found`` together.
+    """
+
+    baseline: str
+    candidate: str
+    rank: int
+    index: tuple[int, ...]
+    baseline_index: tuple[int, ...]
+    expected: float
+    found: float | None
+    uncertainty: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputDifference:
+    """How much of one pair of outputs differs, of the elements that could be compared.
+
+    ``pattern`` says what the differing elements have in common, where they do: "2 times the baseline's".
+    """
+
+    baseline: str
+    candidate: str
+    differing: int
+    compared: int
+    pattern: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Witness:
+    """Values of the baseline's inputs on which the programs differ; the candidate's follow by the relations.
+
+    ``free`` are inputs and uninitialised memory of the candidate that hold nothing of the baseline and were
+    given values too.
+    """
+
+    draw: Draw
+    given: tuple[GivenValue, ...]
+    difference: Difference
+    outputs: tuple[OutputDifference, ...]
+    free: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refuted:
+    """The programs differ under the printed assumptions: ``witness`` shows on which values, and by how much.
+
+    ``outputs`` says which of them were nevertheless proved; ``suspect`` is where the candidate goes wrong.
+    """
+
+    outputs: tuple[OutputResult, ...]
+    assumptions: tuple[str, ...]
+    witness: Witness
+    suspect: Suspect | None = None
+    work: Work | None = None
+
+
+Verdict = Proved | Refuted | Unknown

@@ -7,7 +7,7 @@ operands are the same arrays share one result, so that what is replicated is com
 caller's business: a value is dropped after its last use, but nothing is cut into pieces.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,13 +22,25 @@ from scalify.ir.ops.spec import Array, Call, Meaning
 
 Inputs = Mapping[str, Array | Sequence[Array]]
 PerRank = list[Array]
+StandIn = Callable[[Node, Sequence[PerRank]], PerRank]
+"""What a node without a meaning is taken to be, from its operands on every rank."""
+Seen = Callable[[Node, PerRank], PerRank]
+"""Sees the result of every node, and says what is to be taken for it."""
 
 
-def evaluate(graph: Graph, inputs: Inputs, *, declared: bool = False) -> dict[str, PerRank]:
+def evaluate(
+    graph: Graph,
+    inputs: Inputs,
+    *,
+    declared: bool = False,
+    stand_in: StandIn | None = None,
+    seen: Seen | None = None,
+) -> dict[str, PerRank]:
     """The outputs by name, each as one array per rank.
 
     An input is one array, the same on all ranks, or a sequence of one array per rank. Raises ScalifyError
-    for an input that is missing or of another shape, and for nodes without a meaning (opaque, random).
+    for an input that is missing or of another shape, and for nodes without a meaning (opaque, random) unless
+    there is a ``stand_in``.
     """
     values: dict[NodeId, PerRank] = {}
     nodes = graph.by_id()
@@ -36,8 +48,9 @@ def evaluate(graph: Graph, inputs: Inputs, *, declared: bool = False) -> dict[st
     with np.errstate(all="ignore"):
         for node in graph.nodes:
             operands = [values[operand] for operand in node.operands]
-            results = _run(graph, node, nodes, operands, inputs)
-            values[node.id] = _held(node, results, declared=declared)
+            results = _run(graph, node, nodes, operands, inputs, stand_in)
+            held = _held(node, results, declared=declared)
+            values[node.id] = held if seen is None else seen(node, held)
             for operand in {*node.operands, node.id}:
                 if last_use.get(operand, node.id) == node.id:
                     del values[operand]
@@ -54,7 +67,12 @@ def _last_use(graph: Graph) -> dict[NodeId, NodeId | None]:
 
 
 def _run(
-    graph: Graph, node: Node, nodes: Mapping[NodeId, Node], operands: list[PerRank], inputs: Inputs
+    graph: Graph,
+    node: Node,
+    nodes: Mapping[NodeId, Node],
+    operands: list[PerRank],
+    inputs: Inputs,
+    stand_in: StandIn | None,
 ) -> PerRank:
     if node.op == "input":
         return _given(node, inputs, graph.mesh.size)
@@ -70,6 +88,8 @@ def _run(
         return spec.across(call, operands[0])
     if spec.meaning is not None:
         return _on_every_rank(node, call, spec.meaning, operands)
+    if stand_in is not None:
+        return stand_in(node, operands)
     what = node.attrs["target"] if node.op == "opaque" else node.op
     raise ScalifyError(
         f"{place(node)} cannot be run: {what!r} has no meaning here",

@@ -1,13 +1,13 @@
 """What the prover says of the corpus of silent bugs, and of bugs planted in its right pairs.
 
-    PYTHONPATH=tests/support python benchmarks/silent_bugs/run.py [--mutants 20] [--seed 0]
+    PYTHONPATH=tests/support python benchmarks/silent_bugs/pairs.py [--mutants 20] [--seed 0]
 
 Every case of ``tests/scalify/cases``: is the verdict the one its file expects, do values differ where they
 should, does the suspect stand on a line that the file marks. Then, for every pair that is proved, mutants of
 the candidate (``--mutants 0``: all of them): NumPy decides whether a mutant is wrong, and one that is wrong
 and yet proved is unsound. Of those that are caught: how often the suspect is a node that was changed or,
 where one was left out, its neighbour. Times are CPU-seconds of one ``verify`` each. Writes
-benchmarks/results/silent_bugs.json; exits with 1 if anything was unsound.
+benchmarks/results/silent_bug_pairs.json; exits with 1 if anything was unsound.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from scalify_mutants import Mutant, mutants
 from scalify.prove.verify import verify
 from scalify.verdict import Proved, Unknown, Verdict
 
-RESULT = Path(__file__).parents[1] / "results" / "silent_bugs.json"
+RESULT = Path(__file__).parents[1] / "results" / "silent_bug_pairs.json"
 
 
 def main() -> None:
@@ -120,7 +120,7 @@ def _outcomes(pair: Pair, mutant: Mutant) -> Sequence[str]:
 
 def _write(figures: Mapping[str, object], seed: int, count: int, cpu_s: float) -> None:
     made_by = {
-        "script": "benchmarks/silent_bugs/run.py",
+        "script": "benchmarks/silent_bugs/pairs.py",
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "cores": os.cpu_count(),
         "platform": platform.machine(),
