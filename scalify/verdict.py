@@ -37,20 +37,35 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """The smallest part of both programs that was not proved: how much it is, where it begins and ends."""
+
+    baseline_nodes: int
+    candidate_nodes: int
+    begins: tuple[Place, ...] = ()
+    ends: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Suspect:
-    """The first place where the candidate could not be followed.
+    """The first place where the candidate could not be followed, or where its values go wrong.
 
     ``baseline`` is its counterpart, where one is known. ``known`` says what is known of its operands and of
-    itself, ``needed`` what would have been needed, ``chain`` the movements of data around it (candidate and
-    baseline), and ``guess`` the likely mistake in one sentence, if there is a likely one.
+    itself, ``needed`` what would have been needed, ``derivable`` in which ways it is the baseline's instead,
+    ``chain`` the movements of data around it (candidate and baseline), and ``guess`` the likely mistake in
+    one sentence, if there is a likely one. ``mended`` says that with the right value put in the place of its
+    result the output that differed is right: what is wrong there is wrong for no other reason.
     """
 
     candidate: Place
     baseline: Place | None
     known: tuple[str, ...] = ()
     needed: str = ""
+    derivable: tuple[str, ...] = ()
     chain: tuple[Place, ...] = ()
     guess: str = ""
+    mended: bool = False
+    extent: Extent | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,8 +175,8 @@ class OutputDifference:
 class Witness:
     """Values of the baseline's inputs on which the programs differ; the candidate's follow by the relations.
 
-    ``free`` are inputs and uninitialised memory of the candidate that hold nothing of the baseline and were
-    given values too.
+    ``free`` are inputs and unwritten memory of the candidate that hold nothing of the baseline and were given
+    values too. ``beyond`` says where the candidate reads a row that its table does not have, if it does.
     """
 
     draw: Draw
@@ -169,6 +184,7 @@ class Witness:
     difference: Difference
     outputs: tuple[OutputDifference, ...]
     free: tuple[str, ...] = ()
+    beyond: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,14 +1,17 @@
 """A result to where it was asked for: standard output, for people or for programs, and a file."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from scalify.errors import EXIT_OK, EXIT_UNKNOWN
+from scalify.errors import EXIT_OK, EXIT_REFUTED, EXIT_UNKNOWN
 from scalify.report.page import page_for, show
-from scalify.report.result import Result
+from scalify.report.result import Outcome, Result
 from scalify.report.store import as_json, save
 from scalify.report.text import add_report
+
+_STATUS: Mapping[Outcome, int] = {"proved": EXIT_OK, "refuted": EXIT_REFUTED, "unknown": EXIT_UNKNOWN}
 
 
 def deliver(result: Result, format: Literal["text", "json"], file: Path | None, *, full: bool) -> None:
@@ -25,4 +28,4 @@ def deliver(result: Result, format: Literal["text", "json"], file: Path | None, 
 
 def exit_status(result: Result) -> int:
     """0 for a proof."""
-    return EXIT_OK if result.verdict == "proved" else EXIT_UNKNOWN
+    return _STATUS[result.verdict]

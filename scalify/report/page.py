@@ -14,7 +14,7 @@ from typing import IO, Literal
 
 from scalify.report.escape import visible
 
-Style = Literal["plain", "bold", "good", "doubt", "place", "quoted", "faint", "heading"]
+Style = Literal["plain", "bold", "good", "bad", "doubt", "place", "quoted", "faint", "heading"]
 
 NARROWEST = 80
 LONGEST_PIECE = 1000
@@ -23,6 +23,7 @@ NAMES_WIDTH = 13
 _CODES: dict[Style, str] = {
     "bold": "1",
     "good": "1;32",
+    "bad": "1;31",
     "doubt": "1;35",
     "place": "36",
     "quoted": "3",
@@ -78,6 +79,17 @@ class Page:
         """A name on the left, what is to be known about it on the right."""
         lead = f"  {name:<{NAMES_WIDTH - 2}}"
         self.line(*pieces, first=lead, hang=NAMES_WIDTH)
+
+    def quotation(self, *pieces: Piece) -> None:
+        """A line of a text that has lines of its own: it is cut where it does not fit, never wrapped."""
+        text, styles = _flat(pieces)
+        end = _fitting(text, 0, self.width - NAMES_WIDTH)
+        if end < len(text):
+            end = _fitting(text, 0, self.width - NAMES_WIDTH - 1)
+            text = text[:end] + "…" + text[end:]
+            styles.insert(end, "faint")
+            end += 1
+        self._lines.append((" " * NAMES_WIDTH + self._coloured(text, styles, 0, end)).rstrip())
 
     def _coloured(self, text: str, styles: list[Style], start: int, end: int) -> str:
         if not self._colour:

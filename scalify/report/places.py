@@ -4,24 +4,22 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from scalify.ir.graph import Site
+from scalify.report.excerpt import add_excerpt
 from scalify.report.page import Page, Piece, Styled
-from scalify.report.result import place_key
 from scalify.verdict import Place
 
 _PACKAGES = ("site-packages/", "dist-packages/")
 
 
 def add_place(page: Page, name: str, place: Place, sources: Mapping[str, str]) -> None:
-    """``all_reduce %add.3 in layers.0.mlp``, its line below, and the line's text below that."""
+    """``all_reduce %add.3 in layers.0.mlp``, its line below, and the lines around it below that."""
     scope = f" in {place.scope}" if place.scope else ""
     page.fact(name, Styled(place.op, "bold"), f" %{place.node}{scope}")
     if place.site is None:
         page.fact("", Styled("no line of source is known", "faint"))
         return
     page.fact("", *site_pieces(place.site))
-    source = sources.get(place_key(place.site))
-    if source:
-        page.fact("", "| ", Styled(source, "quoted"))
+    add_excerpt(page, place.site, sources)
 
 
 def place_pieces(place: Place) -> Iterator[Piece]:

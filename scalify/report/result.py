@@ -10,9 +10,9 @@ from types import MappingProxyType
 from typing import Literal
 
 from scalify.ir.graph import Graph, Site
-from scalify.verdict import OutputResult, Reason, Suspect, Work
+from scalify.verdict import OutputResult, Reason, Suspect, Witness, Work
 
-Outcome = Literal["proved", "unknown"]
+Outcome = Literal["proved", "refuted", "unknown"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,9 @@ class Cost:
 class Result:
     """The whole answer. ``detail`` says how the prover ended where it did not end by itself.
 
-    ``sources`` are lines of source text by ``place_key``, where the file was at hand.
+    ``witness`` is that of a refutation, ``witness_file`` where it was written to; ``lead`` is what an unknown
+    one has instead, where values differed in something smaller than the given programs. ``sources`` are lines
+    of source text by ``place_key``, where the file was at hand: those of places, and those around them.
     """
 
     scalify: str
@@ -92,8 +94,11 @@ class Result:
     assumptions: tuple[Assumption, ...] = ()
     notes: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
+    witness: Witness | None = None
+    witness_file: str | None = None
     suspect: Suspect | None = None
     missing: tuple[str, ...] = ()
+    lead: str = ""
     progress: RegionsDone | None = None
     trust: Trust | None = None
     work: Work | None = None

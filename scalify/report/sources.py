@@ -14,10 +14,18 @@ from scalify.report.result import place_key
 SUFFIXES = frozenset({".py"})
 MAX_FILE_BYTES = 1 << 22
 MAX_LINE_CHARACTERS = 400
+AROUND = 2
+"""So many lines before and after one that is blamed say what it stands in."""
+
+
+def around(site: Site) -> Iterable[Site]:
+    """The line of a site, and its neighbours."""
+    first = max(site.line - AROUND, 1)
+    return [Site(site.file, line) for line in range(first, site.line + AROUND + 1)]
 
 
 def source_lines(sites: Iterable[Site]) -> Mapping[str, str]:
-    """The text at each site whose file is at hand, by ``place_key``."""
+    """The text at each site whose file is at hand, with its indent, by ``place_key``."""
     files: dict[str, list[str]] = {}
     found: dict[str, str] = {}
     for site in sites:
@@ -25,7 +33,7 @@ def source_lines(sites: Iterable[Site]) -> Mapping[str, str]:
             files[site.file] = _lines(site.file)
         lines = files[site.file]
         if 0 < site.line <= len(lines):
-            found[place_key(site)] = lines[site.line - 1].strip()[:MAX_LINE_CHARACTERS]
+            found[place_key(site)] = lines[site.line - 1].expandtabs(4).rstrip()[:MAX_LINE_CHARACTERS]
     return found
 
 

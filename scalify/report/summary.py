@@ -7,9 +7,9 @@ from pathlib import Path
 from scalify import __version__
 from scalify.ir.graph import Graph, Node, Site
 from scalify.ir.ops.dtypes import KIND_OF
-from scalify.report.result import Assumption, File, Program, Result, Trust, axes_of
-from scalify.report.sources import source_lines
-from scalify.verdict import OutputResult, Place, Proved, Reason, Suspect, Unknown
+from scalify.report.result import Assumption, File, Outcome, Program, Result, Trust, axes_of
+from scalify.report.sources import around, source_lines
+from scalify.verdict import OutputResult, Place, Proved, Reason, Refuted, Suspect, Unknown, Verdict
 from scalify.verification import Problem, Verification
 
 REASSOCIATION = "sums and products may be taken in another order: equality is over the reals, not bit for bit"
@@ -19,11 +19,12 @@ def answered(done: Verification, baseline: Sequence[str], candidate: Sequence[st
     """The result of a verification of the files."""
     problem, verdict = done.problem, done.verdict
     proved = verdict if isinstance(verdict, Proved) else None
+    refuted = verdict if isinstance(verdict, Refuted) else None
     unknown = verdict if isinstance(verdict, Unknown) else None
-    suspect = unknown.suspect if unknown else None
+    suspect = None if isinstance(verdict, Proved) else verdict.suspect
     return Result(
         scalify=__version__,
-        verdict="proved" if proved else "unknown",
+        verdict=_outcome(verdict),
         reason=unknown.reason if unknown else None,
         baseline=_program(problem.baseline, baseline),
         candidate=_program(problem.candidate, candidate),
@@ -31,8 +32,10 @@ def answered(done: Verification, baseline: Sequence[str], candidate: Sequence[st
         assumptions=_assumptions(problem),
         notes=_notes(done),
         unused=problem.relations.unused,
+        witness=refuted.witness if refuted else None,
         suspect=suspect,
         missing=unknown.missing if unknown else (),
+        lead=unknown.lead if unknown else "",
         trust=_trust(problem, proved.certificate.rules_version) if proved else None,
         work=verdict.work,
         sources=source_lines(_sites(suspect)) if suspect else {},
@@ -55,6 +58,16 @@ def unanswered(problem: Problem, baseline: Sequence[str], candidate: Sequence[st
         notes=problem.relations.notes,
         unused=problem.relations.unused,
     )
+
+
+def _outcome(verdict: Verdict) -> Outcome:
+    match verdict:
+        case Proved():
+            return "proved"
+        case Refuted():
+            return "refuted"
+        case Unknown():
+            return "unknown"
 
 
 def _program(graph: Graph, paths: Sequence[str]) -> Program:
@@ -104,9 +117,10 @@ def _is_rounding(node: Node) -> bool:
 
 
 def _sites(suspect: Suspect) -> Iterable[Site]:
-    places: list[Place] = [suspect.candidate, *suspect.chain]
-    if suspect.baseline is not None:
-        places.append(suspect.baseline)
-    for place in places:
-        if place.site is not None:
-            yield place.site
+    for place in (suspect.candidate, suspect.baseline):
+        if place is not None and place.site is not None:
+            yield from around(place.site)
+    places: list[Place] = [*suspect.chain]
+    if suspect.extent is not None:
+        places += [*suspect.extent.begins, *suspect.extent.ends]
+    yield from (place.site for place in places if place.site is not None)

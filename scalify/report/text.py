@@ -4,20 +4,26 @@ The verdict comes first; then where it stops, if it does, what it is about, unde
 and what it leans on.
 """
 
+from collections.abc import Sequence
+
 from scalify.report.advice import what_to_do, why
 from scalify.report.grouping import grouped
 from scalify.report.page import Page, Piece, Styled
 from scalify.report.quantities import counted, seconds_text
 from scalify.report.result import Assumption, Axis, Program, Result
 from scalify.report.suspect import add_suspect
-from scalify.verdict import OutputResult
+from scalify.report.witness import add_witness
+from scalify.verdict import Difference, OutputDifference, OutputResult
 
 
 def add_report(page: Page, result: Result, *, full: bool = False) -> None:
     """``full`` shows the whole chain around a suspect, and where it was called from."""
     _add_verdict(page, result)
+    add_witness(page, result, full=full)
     if result.suspect is not None:
-        add_suspect(page, result.suspect, result.sources, full=full)
+        refuted = result.verdict == "refuted"
+        add_suspect(page, result.suspect, result.sources, refuted=refuted, full=full)
+    _add_lead(page, result)
     _add_missing(page, result)
     _add_outputs(page, result)
     _add_assumptions(page, result)
@@ -35,10 +41,13 @@ def mesh_text(mesh: tuple[Axis, ...]) -> str:
 
 
 def _add_verdict(page: Page, result: Result) -> None:
-    if result.verdict == "proved":
-        page.line(Styled("PROVED", "good"), ": the outputs are equal over the reals")
-    else:
-        page.line(Styled("UNKNOWN", "doubt"), f": {why(result)}")
+    match result.verdict:
+        case "proved":
+            page.line(Styled("PROVED", "good"), ": the outputs are equal over the reals")
+        case "refuted":
+            page.line(Styled("REFUTED", "bad"), ": there are inputs on which the outputs differ")
+        case "unknown":
+            page.line(Styled("UNKNOWN", "doubt"), f": {why(result)}")
     page.fact("baseline", _program_text(result.baseline))
     page.fact("candidate", _program_text(result.candidate))
 
@@ -50,6 +59,12 @@ def _program_text(program: Program) -> str:
     if program.nodes is None or program.mesh is None:
         return f"{name}: not loaded"
     return f"{name}: {counted(program.nodes, 'node')} on {mesh_text(program.mesh)}"
+
+
+def _add_lead(page: Page, result: Result) -> None:
+    if result.lead:
+        page.heading("A reason to look, but no refutation")
+        page.line(result.lead, first="  ", hang=2)
 
 
 def _add_missing(page: Page, result: Result) -> None:
@@ -68,10 +83,22 @@ def _add_outputs(page: Page, result: Result) -> None:
     if not result.outputs:
         return
     page.heading("Outputs")
-    for group in grouped(result.outputs, _output_name, lambda output: output.layout or ""):
-        layout = group.first.layout
-        said = Styled("not proved", "doubt") if layout is None else Styled(layout, "good")
+    differing = {(each.baseline, each.candidate) for each in _differing(result)}
+
+    def said_of(output: OutputResult) -> Styled:
+        if (output.baseline, output.candidate) in differing:
+            return Styled("differs", "bad")
+        return Styled("not proved", "doubt") if output.layout is None else Styled(output.layout, "good")
+
+    for group in grouped(result.outputs, _output_name, lambda output: said_of(output).text):
+        said = said_of(group.first)
         page.entry(_times(len(group.items), "output", group.name), ": ", said)
+
+
+def _differing(result: Result) -> Sequence[OutputDifference | Difference]:
+    if result.witness is None:
+        return ()
+    return [result.witness.difference, *(each for each in result.witness.outputs if each.differing)]
 
 
 def _output_name(output: OutputResult) -> str:

@@ -1,8 +1,22 @@
 """Results of verifications as the reports know them, made by hand."""
 
+from dataclasses import replace
+
 from scalify.ir.graph import NodeId, Site
 from scalify.report.result import Assumption, Axis, Cost, File, Program, RegionsDone, Result, Trust
-from scalify.verdict import OutputResult, Place, Reason, Suspect, Work
+from scalify.verdict import (
+    Difference,
+    Draw,
+    Extent,
+    GivenValue,
+    OutputDifference,
+    OutputResult,
+    Place,
+    Reason,
+    Suspect,
+    Witness,
+    Work,
+)
 
 LAYERS = 32
 BASELINE = Program(files=(File(path="llama.pt", sha256="0" * 64),), name="llama", nodes=2211, mesh=())
@@ -132,4 +146,69 @@ def suspect() -> Suspect:
             for number in range(80, 88)
         ),
         guess="an all-reduce over tp is missing before this addition",
+    )
+
+
+def refuted() -> Result:
+    """Twice what was expected, of one output and what follows from it."""
+    return replace(
+        stuck(),
+        verdict="refuted",
+        reason=None,
+        witness=witness(),
+        witness_file="witness.json",
+        suspect=replace(
+            suspect(),
+            derivable=("2 times the baseline's add.3, on every rank",),
+            mended=True,
+            extent=Extent(
+                baseline_nodes=3,
+                candidate_nodes=4,
+                begins=(Place(node=NodeId("einsum.6"), op="einsum", site=Site("model_tp.py", 87), scope=""),),
+                ends=(Place(node=NodeId("add.7"), op="add", site=Site("model_tp.py", 88), scope=""),),
+            ),
+        ),
+        sources={
+            "model_tp.py:86": "    def forward(self, x):",
+            "model_tp.py:87": "        hidden = self.up(x)",
+            "model_tp.py:88": "        return self.down(hidden)",
+            "model_tp.py:89": "",
+        },
+    )
+
+
+def witness() -> Witness:
+    """Values of a token and of weights, small integers."""
+    few = GivenValue(name="ids", dtype="i64", shape=(1, 2), sha256="2" * 64, values=(3.0, 1.0))
+    weights = (
+        GivenValue(name=f"model.layers.{layer}.wq", dtype="f32", shape=(128, 128), sha256="3" * 64)
+        for layer in range(LAYERS)
+    )
+    caches = (
+        OutputDifference(baseline=f"key.{layer}", candidate=f"key.{layer}", differing=6, compared=8)
+        for layer in (30, 31)
+    )
+    return Witness(
+        draw=Draw(family="small integers", seed=7),
+        given=(few, *weights),
+        difference=Difference(
+            baseline="logits",
+            candidate="out",
+            rank=1,
+            index=(0, 0, 3),
+            baseline_index=(0, 0, 35),
+            expected=1.25,
+            found=2.5,
+            uncertainty=1e-12,
+        ),
+        outputs=(
+            OutputDifference(
+                baseline="logits",
+                candidate="out",
+                differing=128,
+                compared=128,
+                pattern="2 times the baseline's",
+            ),
+            *caches,
+        ),
     )

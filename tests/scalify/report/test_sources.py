@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from scalify.ir.graph import Site
-from scalify.report.sources import MAX_FILE_BYTES, source_lines
+from scalify.report.sources import MAX_FILE_BYTES, around, source_lines
 
 
 def shown(path: Path, line: int = 2) -> str | None:
@@ -14,10 +14,15 @@ def shown(path: Path, line: int = 2) -> str | None:
     return source_lines([site]).get(f"{path}:{line}")
 
 
-def test_the_line_is_shown_without_its_indent(tmp_path: Path):
+def test_the_line_is_shown_with_its_indent(tmp_path: Path):
     path = tmp_path / "model.py"
-    path.write_text("def f():\n    return g(x)\n")
-    assert shown(path) == "return g(x)"
+    path.write_text("def f():\n\treturn g(x)  \n")
+    assert shown(path) == "    return g(x)"
+
+
+def test_around_a_line_are_two_before_and_two_after():
+    assert [site.line for site in around(Site("model.py", 9))] == [7, 8, 9, 10, 11]
+    assert [site.line for site in around(Site("model.py", 1))] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("line", [-1, 0, 3, 10**9])

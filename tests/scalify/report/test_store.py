@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scalify_results import killed, proved, stuck
+from scalify_results import killed, proved, refuted, stuck
 
 from scalify.errors import ScalifyError
 from scalify.report.result import Result
 from scalify.report.store import as_json, check_place, load, save
 
 
-@pytest.mark.parametrize("result", [proved, stuck, killed])
+@pytest.mark.parametrize("result", [proved, stuck, refuted, killed])
 def test_what_was_saved_is_loaded(result: Callable[[], Result], tmp_path: Path):
     save(result(), tmp_path / "result.json")
     assert load(tmp_path / "result.json") == result()
@@ -40,7 +40,7 @@ def test_the_json_is_documented_field_by_field():
         "function": "forward",
     }
     documented = (Path(__file__).parents[3] / "docs/scalify-json.md").read_text()
-    for name in _names(content):
+    for name in _names(content) | _names(json.loads(as_json(refuted()))):
         assert f"`{name}`" in documented, name
 
 
@@ -76,7 +76,7 @@ def changed(**fields: object) -> dict[str, Any]:
         ("{}", "no result of scalify"),
         (json.dumps({"schema": "scalify.result"}), "version None"),
         (json.dumps(changed(version=2)), "version 2"),
-        (json.dumps(changed(verdict="refuted")), "damaged: 'refuted' is none of"),
+        (json.dumps(changed(verdict="certain")), "damaged: 'certain' is none of"),
         (json.dumps(changed(reason="boredom")), "damaged"),
         (json.dumps(changed(reason=["unproved"])), "damaged"),
         (json.dumps(changed(outputs={})), "damaged"),

@@ -5,13 +5,14 @@ from hashlib import sha256
 from pathlib import Path
 
 from scalify_files import perceptron, written
+from scalify_results import suspect, witness
 
 from scalify.ir.build import GraphBuilder
 from scalify.ir.graph import Graph
 from scalify.report.result import Axis, Result
 from scalify.report.store import load, save
 from scalify.report.summary import answered, unanswered
-from scalify.verdict import Reason
+from scalify.verdict import Reason, Refuted, Unknown
 from scalify.verification import problem_of, verification
 
 
@@ -50,6 +51,25 @@ def test_without_a_proof_nothing_is_leant_on(tmp_path: Path):
     result = result_of(tmp_path, perceptron(), perceptron(ranks=4, reduced=False))
     assert (result.verdict, result.reason, result.trust) == ("unknown", Reason.UNPROVED, None)
     assert [output.layout for output in result.outputs] == [None]
+
+
+def test_a_refutation_keeps_its_witness_and_its_place(tmp_path: Path):
+    one, two = perceptron(), perceptron(ranks=2, reduced=False)
+    files = (str(written(tmp_path, "one", one)),), (str(written(tmp_path, "two", two)),)
+    unknown = verification(*files)
+    outputs, assumptions = unknown.verdict.outputs, unknown.verdict.assumptions
+    verdict = Refuted(outputs=outputs, assumptions=assumptions, witness=witness(), suspect=suspect())
+    result = answered(replace(unknown, verdict=verdict), *files)
+    assert (result.verdict, result.reason, result.trust) == ("refuted", None, None)
+    assert (result.witness, result.suspect) == (witness(), suspect())
+
+
+def test_a_lead_is_kept(tmp_path: Path):
+    one, two = perceptron(), perceptron(ranks=2, reduced=False)
+    files = (str(written(tmp_path, "one", one)),), (str(written(tmp_path, "two", two)),)
+    done = verification(*files)
+    verdict = Unknown(reason=Reason.UNPROVED, outputs=(), assumptions=(), lead="half as large, they differ")
+    assert answered(replace(done, verdict=verdict), *files).lead == "half as large, they differ"
 
 
 def test_a_result_of_real_programs_can_be_saved(tmp_path: Path):

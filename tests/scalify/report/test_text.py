@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
-from scalify_results import killed, proved, stuck
+from scalify_results import killed, proved, refuted, stuck
 
 from scalify.report.page import Page
 from scalify.report.result import Result
@@ -44,13 +45,14 @@ may be missing
   candidate  llama-tp4.pt: 2,275 nodes on 4 ranks (tp=4)
 
 Where it stops
+  likely     an all-reduce over tp is missing before this addition
   candidate  add %add.7 in model.layers.30.mlp
              model_tp.py:88 in forward
-             | return self.down(hidden)
+             > 88 | return self.down(hidden)
   baseline   add %add.3
              transformers/llama.py:212 in forward
   known      the first operand is a sum over tp that was not taken
-  known      the second operand is replicated
+             the second operand is replicated
   needed     both operands whole, or both shared out in the same way
   around it  transpose %transpose.80  model_tp.py:80
              transpose %transpose.81  model_tp.py:81
@@ -59,7 +61,6 @@ Where it stops
              transpose %transpose.84  model_tp.py:84
              transpose %transpose.85  model_tp.py:85
              and 2 more: -v or scalify explain shows them
-  likely     an all-reduce over tp is missing before this addition
 
 What to do
   check the likely mistake; if both programs are right, the proof needs a rule
@@ -68,6 +69,65 @@ Outputs
   - out for logits: not proved
   - 30 outputs key.*: dimension 1 sharded over tp
   - 2 outputs key.{30-31}: not proved
+
+Under these assumptions
+  - tokens of ids: replicated
+  - 32 inputs model.layers.*.self_attn.q_proj.weight: dimension 0 sharded over
+    tp (stated)
+  - 32 inputs model.layers.*.mlp.down_proj.weight: dimension 1 sharded over tp
+    (stated)
+  - 32 inputs model.layers.*.input_layernorm.weight: replicated (stated)
+
+30 of 34 regions proved; 34 regions (3 distinct); 412 derivations; 0.088 s
+proving; 0.710 s of processor time in all, 0.690 s by the clock
+"""
+
+REFUTED = """\
+REFUTED: there are inputs on which the outputs differ
+  baseline   llama.pt: 2,211 nodes on one device
+  candidate  llama-tp4.pt: 2,275 nodes on 4 ranks (tp=4)
+
+How they differ
+  output     out (the baseline's logits): all 128 elements differ
+             each of them is 2 times the baseline's
+  element    [0, 0, 3] on rank 1, in the baseline [0, 0, 35]
+  expected   1.25, as the baseline computes it
+  found      2.5; rounding explains 1e-12 at most
+  also       2 outputs key.{30-31}
+  inputs     ids i64[1, 2] = [3, 1]
+             32 inputs model.layers.*.wq f32[128, 128]
+  values     drawn as 'small integers', seed 7
+  replay     scalify replay witness.json
+
+Where it goes wrong
+  likely     an all-reduce over tp is missing before this addition
+  candidate  add %add.7 in model.layers.30.mlp
+             model_tp.py:88 in forward
+               86 | def forward(self, x):
+               87 |     hidden = self.up(x)
+             > 88 |     return self.down(hidden)
+  baseline   add %add.3
+             transformers/llama.py:212 in forward
+  known      the first operand is a sum over tp that was not taken
+             the second operand is replicated
+  needed     both operands whole, or both shared out in the same way
+  instead    2 times the baseline's add.3, on every rank
+  checked    with the right value put in its place, the output is right
+  around it  transpose %transpose.80  model_tp.py:80
+             transpose %transpose.81  model_tp.py:81
+             transpose %transpose.82  model_tp.py:82
+             transpose %transpose.83  model_tp.py:83
+             transpose %transpose.84  model_tp.py:84
+             transpose %transpose.85  model_tp.py:85
+             and 2 more: -v or scalify explain shows them
+  unproved   4 operations of the candidate for 3 operations of the baseline
+             from einsum %einsum.6  model_tp.py:87
+             to add %add.7  model_tp.py:88
+
+Outputs
+  - out for logits: differs
+  - 30 outputs key.*: dimension 1 sharded over tp
+  - 2 outputs key.{30-31}: differs
 
 Under these assumptions
   - tokens of ids: replicated
@@ -101,8 +161,8 @@ def printed(result: Result, *, width: int = 80, full: bool = False, colour: bool
 
 @pytest.mark.parametrize(
     ("result", "golden"),
-    [(proved, PROVED), (stuck, STUCK), (killed, KILLED)],
-    ids=["proved", "stuck", "killed"],
+    [(proved, PROVED), (stuck, STUCK), (refuted, REFUTED), (killed, KILLED)],
+    ids=["proved", "stuck", "refuted", "killed"],
 )
 def test_the_report_at_80_columns(result: Callable[[], Result], golden: str):
     assert printed(result()) == golden
@@ -117,7 +177,7 @@ def test_in_full_the_chain_is_whole_and_callers_are_named():
 
 @pytest.mark.parametrize("width", [80, 100, 160])
 def test_no_line_is_wider_than_the_page_and_none_ends_in_blanks(width: int):
-    for result in (proved(), stuck(), killed()):
+    for result in (proved(), stuck(), refuted(), killed()):
         lines = printed(result, width=width).splitlines()
         assert max(map(len, lines)) <= width
         assert all(line == line.rstrip() for line in lines)
@@ -134,6 +194,43 @@ def test_colour_changes_no_character():
     for code in ("1;35", "1;32", "1;4", "1", "36", "3", "2", "0"):
         plain = plain.replace(f"\x1b[{code}m", "")
     assert plain == STUCK
+
+
+def test_an_element_without_a_value_is_said_to_have_none():
+    text = printed(with_difference(found=None))
+    assert "found      no value: it is not a number, or lies outside of a table" in text
+
+
+def test_numbers_that_agree_in_many_digits_are_shown_in_full():
+    text = printed(with_difference(expected=1.0000000000001, found=1.0))
+    assert "expected   1.0000000000001, as" in text
+    assert "found      1.0;" in text
+
+
+def test_without_a_file_it_is_said_how_to_get_one():
+    assert "replay     write the values with --witness FILE first" in printed(
+        replace(refuted(), witness_file=None)
+    )
+
+
+def test_a_lead_is_called_no_refutation():
+    text = printed(replace(stuck(), lead="on shapes half as large values differ"))
+    assert "\nA reason to look, but no refutation\n  on shapes half as large values differ\n" in text
+
+
+def test_long_lines_of_source_are_cut_and_hostile_ones_escaped():
+    source = {"model_tp.py:88": "x" * 400, "model_tp.py:89": "\x1b[2J::error::"}
+    lines = printed(replace(refuted(), sources=source)).splitlines()
+    (own,) = (line for line in lines if line.startswith("             > 88 | "))
+    assert (len(own), own[-1]) == (80, "…")
+    assert r"               89 | \x1b[2J\x3a:error::" in lines
+
+
+def with_difference(**changes: Any) -> Result:
+    result = refuted()
+    assert result.witness is not None
+    difference = replace(result.witness.difference, **changes)
+    return replace(result, witness=replace(result.witness, difference=difference))
 
 
 @pytest.mark.parametrize("reason", list(Reason))
