@@ -124,6 +124,11 @@ def random(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     return low.block(f"random:{node.attrs['key']}", node.type.shape, [*operands, low.own_rank()])
 
 
+def free(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
+    """An input that is related to nothing: any values, of this region alone, others on every rank."""
+    return low.terms.leaf(f"free:{node.id}", low.domain(node.type.shape))
+
+
 def _unknown(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     return low.unknown(node, operands)
 
@@ -136,5 +141,6 @@ LOWERINGS: Mapping[str, Lower] = {
     **COMPOSITE,
     **COLLECTIVE,
     "constant": constant,
+    "input": free,
     "random": random,
 }

@@ -1,7 +1,8 @@
 """Make relations of what the user states, and refuse what does not fit the graphs.
 
 In: stated inputs and both graphs. Out: their relations, which every later step leaves alone. Shapes and kinds
-of elements must fit, and every element of an input of the baseline that is spoken of is held exactly once.
+of elements must fit, and every element of an input of the baseline that is spoken of is held exactly once, or
+the whole of it by each of several inputs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,7 @@ from scalify.relate.inference import Inference
 from scalify.relate.layouts import Layout, Split, index_of, text_of
 from scalify.relate.model import InputRelation, Part
 from scalify.relate.pairing import name_of
+from scalify.relate.shares import of_rank
 from scalify.relate.stated import Stated, StatedInput, StatedPart, StatedSplit, Window, unknown
 
 ANONYMOUS_AXES = frozenset({"rank"})
@@ -26,11 +28,15 @@ MANY_WINDOWS = 512
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imposed:
-    """Stated relations, and the names of the inputs on either side that they have settled."""
+    """Stated relations, and the names of the inputs on either side that they have settled.
+
+    ``free`` are the candidate's inputs that hold nothing of the baseline.
+    """
 
     relations: tuple[InputRelation, ...]
     baseline: frozenset[str]
     candidate: frozenset[str]
+    free: tuple[Node, ...] = ()
 
 
 def mesh_of(candidate: Graph, stated: Stated) -> Mesh:
@@ -56,24 +62,37 @@ def impose(stated: Sequence[StatedInput], state: Inference) -> Imposed:
         return Imposed(relations=(), baseline=frozenset(), candidate=frozenset())
     ones = {name_of(node): node for node in state.baseline.inputs()}
     others = {name_of(node): node for node in state.candidate.inputs()}
-    relations = [_relation(one, ones, others, state) for one in stated]
+    for one in stated:
+        if one.candidate not in others:
+            raise unknown("input of the candidate", one.candidate, others)
+    relations = [_relation(one, ones, others[one.candidate], state) for one in stated if one.parts]
     if not state.candidate.unrolled:
         # Ranks that stand side by side hold copies of their own.
-        _check_coverage(stated, ones)
+        _check_coverage(stated, ones, state)
+    settled = frozenset(one.candidate for one in stated)
+    # One that also stands for itself is still to be found by its name: a weight that is tied to it is stated.
+    twins = {of_rank(name)[0] if state.candidate.unrolled else name for name in others if name not in settled}
     return Imposed(
         relations=tuple(relation for relation in relations if relation is not None),
-        baseline=frozenset(part.baseline for one in stated for part in one.parts),
-        candidate=frozenset(one.candidate for one in stated),
+        baseline=frozenset(
+            part.baseline
+            for one in stated
+            for part in one.parts
+            if not (_is_whole(one) and part.baseline in twins)
+        ),
+        candidate=settled,
+        free=tuple(others[one.candidate] for one in stated if not one.parts),
     )
 
 
+def _is_whole(stated: StatedInput) -> bool:
+    return len(stated.parts) == 1 and stated.parts[0].window is None
+
+
 def _relation(
-    stated: StatedInput, ones: Mapping[str, Node], others: Mapping[str, Node], state: Inference
+    stated: StatedInput, ones: Mapping[str, Node], local: Node, state: Inference
 ) -> InputRelation | None:
     where = f"input {stated.candidate!r}"
-    if stated.candidate not in others:
-        raise unknown("input of the candidate", stated.candidate, others)
-    local = others[stated.candidate]
     wholes: list[Node] = []
     for part in stated.parts:
         if part.baseline not in ones:
@@ -215,13 +234,22 @@ def _joined(pieces: Sequence[Shape], axis: int, where: str) -> Shape:
 Box = tuple[tuple[int, int], ...]
 
 
-def _check_coverage(stated: Sequence[StatedInput], ones: Mapping[str, Node]) -> None:
-    """Every element of the inputs spoken of is held once: windows neither overlap nor leave a gap."""
+def _check_coverage(stated: Sequence[StatedInput], ones: Mapping[str, Node], state: Inference) -> None:
+    """Every element of the inputs spoken of is held once: windows neither overlap nor leave a gap.
+
+    Or each of several inputs holds the whole, as tied weights do.
+    """
+    holders: dict[str, list[StatedInput]] = {}
     boxes: dict[str, list[Box]] = {}
     for one in stated:
         for part in one.parts:
             boxes.setdefault(part.baseline, []).append(_box(part.window, ones[part.baseline].type.shape))
+            holders.setdefault(part.baseline, []).append(one)
     for name, windows in boxes.items():
+        if len(windows) > 1 and all(map(_is_whole, holders[name])):
+            for one in holders[name]:
+                state.note(f"each of several inputs holds the whole of the baseline's {name}", one.candidate)
+            continue
         shape = ones[name].type.shape
         if len(windows) > MANY_WINDOWS:
             raise InvalidRelations(f"{name!r} is stated {len(windows)} times", hint=f"at most {MANY_WINDOWS}")

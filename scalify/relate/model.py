@@ -59,7 +59,8 @@ class Relations:
     ``undecided`` says why, per "input NAME" or "output NAME" of the candidate, or for all of "inputs",
     "outputs" or "mesh", with the candidates that disagree: any entry makes the verdict Unknown. ``unused``
     are baseline inputs that no candidate input covers; ``notes`` are assumptions that shapes cannot show
-    (the order of ranks, the order inside fused weights, equal shapes taken as replicated).
+    (the order of ranks, the order inside fused weights, equal shapes taken as replicated). ``free`` are
+    inputs of the candidate that hold nothing of the baseline: they have any values, others on every rank.
     """
 
     inputs: tuple[InputRelation, ...]
@@ -67,3 +68,4 @@ class Relations:
     undecided: Mapping[str, str]
     unused: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    free: tuple[NodeId, ...] = ()

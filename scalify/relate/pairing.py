@@ -19,12 +19,14 @@ MANY_NAMES = 5
 
 @dataclass(slots=True)
 class Pairing:
-    """Pairs (baseline, candidate), and what is left over. ``notes`` say what was assumed to pair them."""
+    """Pairs (baseline, candidate), and what is left over. ``notes`` say what was assumed to pair them,
+    ``guessed`` are those of the candidate that were paired because nothing else was left."""
 
     pairs: list[tuple[Node, Node]] = field(default_factory=list[tuple[Node, Node]])
     baseline: list[Node] = field(default_factory=list[Node])
     candidate: list[Node] = field(default_factory=list[Node])
     notes: list[str] = field(default_factory=list[str])
+    guessed: list[Node] = field(default_factory=list[Node])
 
     def take(self, found: Sequence[tuple[Node, Node]]) -> None:
         """Move nodes from what is left over to the pairs."""
@@ -149,6 +151,7 @@ def _pair_in_order(pairing: Pairing) -> None:
             continue
         pairs = list(zip(baseline, candidate, strict=True))
         pairing.take(pairs)
+        pairing.guessed.extend(candidate)
         shown = listed([f"{name_of(one)} with {name_of(other)}" for one, other in pairs])
         pairing.notes.append(f"names do not tell: paired in order {shown}")
 

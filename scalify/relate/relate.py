@@ -1,8 +1,8 @@
 """Relate two graphs: an ordered, finite inference from names, shapes and how the baseline cuts its inputs.
 
 In: both graphs, and what the user states, which goes before anything inferred. Out: Relations. Nothing here
-tries a proof, and nothing looks at the candidate's operations: of the candidate only inputs, outputs and the
-mesh are read.
+tries a proof, and nothing looks at the candidate's operations: of the candidate only inputs (and whether they
+are used at all), outputs and the mesh are read.
 """
 
 from collections.abc import Sequence
@@ -11,10 +11,11 @@ from scalify.ir.graph import Graph, Node
 from scalify.ir.mesh import Mesh
 from scalify.relate.aliases import check_aliases
 from scalify.relate.decide import described
+from scalify.relate.free import free_inputs
 from scalify.relate.impose import impose, mesh_of
 from scalify.relate.inference import Inference
 from scalify.relate.model import InputRelation, Relations
-from scalify.relate.pairing import Pairing, distinguishes_roles, listed, name_of, pair
+from scalify.relate.pairing import distinguishes_roles, name_of, pair
 from scalify.relate.results import pair_outputs, relate_outputs
 from scalify.relate.stated import Stated
 from scalify.relate.unrolled import relate_unrolled
@@ -44,7 +45,8 @@ def relate(baseline: Graph, candidate: Graph, stated: Stated | None = None) -> R
     pairing = pair(_without(ones, imposed.baseline), _without(others, imposed.candidate))
     found = [state.relation(one, other) for one, other in pairing.pairs]
     relations = _in_order(others, [*imposed.relations, *(relation for relation in found if relation)])
-    _say_left_over(pairing, state)
+    held = {name_of(node): (node,) for node in pairing.candidate}
+    free = free_inputs(pairing, held, imposed.free, state)
     pairs = pair_outputs(baseline, candidate, stated.outputs, state.undecided)
     outputs = relate_outputs((baseline, candidate), mesh, pairs, stated.outputs, state.undecided)
     counterpart = {relation.name: relation.of[0] for relation in relations if len(set(relation.of)) == 1}
@@ -55,17 +57,12 @@ def relate(baseline: Graph, candidate: Graph, stated: Stated | None = None) -> R
         undecided=state.undecided,
         unused=tuple(name_of(node) for node in pairing.baseline),
         notes=(*_rank_notes(baseline, mesh), *pairing.notes, *state.notes(), *alias_notes),
+        free=free,
     )
 
 
 def _without(nodes: Sequence[Node], names: frozenset[str]) -> tuple[Node, ...]:
     return tuple(node for node in nodes if name_of(node) not in names) if names else tuple(nodes)
-
-
-def _say_left_over(pairing: Pairing, state: Inference) -> None:
-    left = listed([name_of(node) for node in pairing.baseline]) or "none"
-    for node in pairing.candidate:
-        state.undecided[f"input {name_of(node)}"] = f"no counterpart; inputs left in the baseline: {left}"
 
 
 def _rank_notes(baseline: Graph, mesh: Mesh) -> tuple[str, ...]:

@@ -20,9 +20,13 @@
       { baseline = "wkv", window = { start = 0, size = 512 }, shard = { dim = 0, axes = ["tp"] } },
     ]
 
+    [inputs.scratch]
+    free = true                             # holds nothing of the baseline: any values have to do
+
     [outputs.logits]
     shard = { dim = 2, axes = ["tp"] }
 
+Several inputs may each hold the whole of one of the baseline's, as tied weights on two pipeline stages do.
 A key that has no meaning is an error that names the nearest one that has.
 """
 
@@ -69,7 +73,10 @@ class StatedPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatedInput:
-    """An input of the candidate: parts of inputs of the baseline, one after the other along ``axis``."""
+    """An input of the candidate: parts of inputs of the baseline, one after the other along ``axis``.
+
+    Without parts it is free: it holds nothing of the baseline.
+    """
 
     candidate: str
     parts: tuple[StatedPart, ...]
@@ -132,8 +139,15 @@ def _mesh(table: Table) -> Mesh:
 
 def _input(name: str, table: Table) -> StatedInput:
     where = f"input {name!r}"
+    if "free" in table:
+        if table["free"] is not True or len(table) > 1:
+            raise InvalidRelations(
+                f"{where}: free is true or left out, and goes without anything else",
+                hint="keep free = true alone",
+            )
+        return StatedInput(candidate=name, parts=())
     if "parts" not in table:
-        _check_keys(table, ("baseline", "replicated", "shard", "window", "parts", "axis"), where)
+        _check_keys(table, ("baseline", "replicated", "shard", "window", "parts", "axis", "free"), where)
         if "axis" in table:
             raise InvalidRelations(f"{where}: axis is that of parts, and there are none", hint="leave it out")
         return StatedInput(candidate=name, parts=(_part(table, where, name, 0),))

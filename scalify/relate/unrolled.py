@@ -18,10 +18,11 @@ from scalify.ir.ops.dtypes import KIND_OF
 from scalify.layout.maps import Shape
 from scalify.relate.aliases import check_aliases
 from scalify.relate.cuts import shown, stride_of, tiling
+from scalify.relate.free import free_inputs
 from scalify.relate.impose import impose
 from scalify.relate.inference import Inference
 from scalify.relate.model import InputRelation, Part, Relations
-from scalify.relate.pairing import distinguishes_roles, listed, name_of, pair, role_of
+from scalify.relate.pairing import distinguishes_roles, name_of, pair, role_of
 from scalify.relate.shares import Shares, of_rank, ranks_text, shares, sizes_text, window_index
 from scalify.relate.stated import Stated
 from scalify.relate.unrolled_outputs import pair_outputs, relate_outputs
@@ -43,9 +44,7 @@ def relate_unrolled(baseline: Graph, candidate: Graph, stated: Stated) -> Relati
     relations = [*imposed.relations]
     for whole, one in pairing.pairs:
         relations.extend(_inputs(whole, held[name_of(one)], state))
-    left = listed([name_of(node) for node in pairing.baseline]) or "none"
-    for one in pairing.candidate:
-        state.undecided[f"input {name_of(one)}"] = f"no counterpart; inputs left in the baseline: {left}"
+    free = free_inputs(pairing, held, imposed.free, state)
     by_id = {relation.candidate: relation for relation in relations}
     pairs = pair_outputs(baseline, candidate, stated.outputs, state.undecided)
     outputs = relate_outputs(baseline, candidate, pairs, stated.outputs, state.undecided)
@@ -64,6 +63,7 @@ def relate_unrolled(baseline: Graph, candidate: Graph, stated: Stated) -> Relati
             *state.notes(),
             *alias_notes,
         ),
+        free=free,
     )
 
 

@@ -280,7 +280,11 @@ TP = "shard = { dim = 0, axes = ['tp'] }"
             "only 12 of 24 elements of the baseline's 'w'",
             "rest",
         ),
-        (f"[inputs.w]\n{TP}\n[inputs.u]\nbaseline = 'w'\n{TP}", "'w' are stated twice", "once"),
+        (
+            f"[inputs.w]\n{TP}\n[inputs.u]\nbaseline = 'w'\nwindow = {{ start = 0, size = 8 }}\n{TP}",
+            "'w' are stated twice",
+            "once",
+        ),
         ("[inputs.w]\naxis = 1\nparts = [{baseline='w'}, {baseline='u'}]", "[8, 3], [3] do not join", ""),
         (f"[inputs.i]\nbaseline = 'w'\n{TP}", "input 'i' is i64, the baseline's w is f32", "kind"),
         ("[mesh]\ntp = 3", "the stated mesh (tp 3) has not 2 ranks", "multiply"),

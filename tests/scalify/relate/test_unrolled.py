@@ -220,11 +220,18 @@ def test_names_that_differ_by_a_prefix_are_paired():
 
 
 def test_an_input_without_a_counterpart_is_said_once():
-    relations = relate(
-        taking({"w": (4,)}, results={"y": (1,)}),
-        ranks_taking([{"w": (2,), "z": (1,)}] * 2, results=[{"y": (1,)}] * 2),
-    )
-    assert relations.undecided == {"input z": "no counterpart; inputs left in the baseline: none"}
+    candidate = ranks_taking([{"w": (2,), "z": (1,)}] * 2)
+    relations = relate(taking({"w": (4,), "p": (4,), "q": (4,)}), candidate)
+    assert relations.undecided["input z"] == "no counterpart; inputs left in the baseline: p, q"
+    assert sum(name.startswith("input") for name in relations.undecided) == 1
+
+
+def test_an_input_that_holds_nothing_of_the_baseline_is_free_on_every_rank():
+    candidate = ranks_taking([{"w": (2,), "z": (1,)}] * 2)
+    relations = relate(taking({"w": (4,)}), candidate)
+    named = {node.id: str(node.attrs["name"]) for node in candidate.inputs()}
+    assert [named[node] for node in relations.free] == ["z@rank0", "z@rank1"]
+    assert not any(name.startswith("input") for name in relations.undecided)
 
 
 def test_outputs_that_are_fewer_are_said():
