@@ -34,5 +34,9 @@ class InvalidRelations(ScalifyError):
     """Stated relations of inputs that do not fit the two graphs."""
 
 
+class OutOfRange(ScalifyError):
+    """A program that was run reads where its table has no row."""
+
+
 class CaptureFailed(ScalifyError):
     """The user's own code could not be captured as a graph."""

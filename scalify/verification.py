@@ -1,4 +1,4 @@
-"""The whole way from files to a verdict, in this process: load both sides, relate inputs, prove.
+"""The whole way from files to a verdict, in this process: load both sides, relate inputs, prove or refute.
 
 In: two programs, each a graph or the files it is in. Out: the verdict with what it is about. Whoever watches
 hears what is assumed before anything is proved, and how far the proof is.
@@ -12,8 +12,9 @@ from pathlib import Path
 from scalify.ir.graph import Graph
 from scalify.load import load, load_side
 from scalify.prove.verify import Options, verify
+from scalify.refute.budget import Search
 from scalify.relate.model import Relations
-from scalify.verdict import Verdict
+from scalify.verdict import Unknown, Verdict
 
 AnyPath = str | PathLike[str]
 Side = Graph | AnyPath | Sequence[AnyPath]
@@ -44,17 +45,24 @@ def verification(
     relations: AnyPath | None = None,
     definitions: Mapping[str, Sequence[AnyPath]] | None = None,
     options: Options | None = None,
+    search: Search | None = None,
     posed: Callable[[Problem], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Verification:
     """Prove that the candidate's outputs make up the baseline's.
 
     ``relations`` is a file of stated ones; ``definitions`` are files of graphs by the operations they define.
+    Where no proof is found, values on which the programs differ are searched, unless there is no ``search``.
     """
     problem = problem_of(baseline, candidate, relations, definitions)
     if posed is not None:
         posed(problem)
     verdict = verify(problem.baseline, problem.candidate, problem.relations, options, progress=progress)
+    if isinstance(verdict, Unknown) and search is not None:
+        # Proofs, which are most runs, do without what it imports.
+        from scalify.refute.refute import refute
+
+        verdict = refute(problem.baseline, problem.candidate, problem.relations, verdict, search)
     return Verification(problem=problem, verdict=verdict)
 
 

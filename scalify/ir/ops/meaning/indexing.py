@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from scalify.errors import ScalifyError
+from scalify.errors import OutOfRange
 from scalify.ir.ops.spec import Array, Call
 
 # NumPy's index tuples: one integer array for every addressed dimension.
@@ -14,7 +14,7 @@ Places = tuple[Any, ...]
 
 def _check_range(call: Call, indices: Array, size: int) -> None:
     if indices.size and not (indices.min() >= 0 and indices.max() < size):
-        raise ScalifyError(
+        raise OutOfRange(
             f"{call.op} is asked for index {int(indices.min())}..{int(indices.max())} among {size}",
             hint="give index inputs values within the table they address",
         )

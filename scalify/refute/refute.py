@@ -1,0 +1,89 @@
+"""From Unknown to Refuted, where values show it.
+
+In: two graphs, their relations, and what a proof that failed has to say. Out: Refuted with a witness, or
+Unknown as it was. Outputs that were proved are not compared again.
+"""
+
+from collections.abc import Sequence
+from hashlib import sha256
+from math import prod
+
+import numpy as np
+
+from scalify.ir.evaluate import PerRank
+from scalify.ir.graph import Graph
+from scalify.ir.ops.spec import Array
+from scalify.refute.budget import Search
+from scalify.refute.compare import difference, summary
+from scalify.refute.run import Pair, pair_of, unwritten
+from scalify.refute.search import Found, search
+from scalify.relate.model import Relations
+from scalify.verdict import GivenValue, Reason, Refuted, Unknown, Verdict, Witness
+
+MOST_VALUES = 16
+"""Inputs of so few elements are written into a witness as they are."""
+
+_WORTH_IT = (Reason.UNPROVED, Reason.UNKNOWN_OPS, Reason.BUDGET, Reason.UNCHECKED)
+
+
+def refute(
+    baseline: Graph, candidate: Graph, relations: Relations, verdict: Unknown, budget: Search
+) -> Verdict:
+    """Look for values on which outputs that were not proved differ."""
+    proved = {output.candidate for output in verdict.outputs if output.layout is not None}
+    asked = tuple(each for each in relations.outputs if each.candidate not in proved)
+    if verdict.reason not in _WORTH_IT or not asked:
+        return verdict
+    pair = pair_of(baseline, candidate, relations)
+    sought = search(pair, asked, budget)
+    if sought.found is None:
+        return verdict
+    return Refuted(
+        outputs=verdict.outputs,
+        assumptions=verdict.assumptions,
+        witness=witness(pair, sought.found),
+        suspect=verdict.suspect,
+        work=verdict.work,
+    )
+
+
+def witness(pair: Pair, found: Found) -> Witness:
+    """What was found, to be kept."""
+    given, _ = pair.given(found.draw)
+    ordered = sorted(found.differing, key=lambda each: each.differing / max(each.counted, 1), reverse=True)
+    free = [str(node.attrs["name"]) for node in pair.candidate.inputs() if node.id not in _related(pair)]
+    return Witness(
+        draw=found.draw,
+        given=tuple(
+            GivenValue(
+                name=each.name,
+                dtype=each.type.dtype,
+                shape=each.type.shape,
+                sha256=digest(given[each.name]),
+                values=_values(given[each.name]),
+            )
+            for each in pair.inputs()
+        ),
+        difference=difference(ordered[0]),
+        outputs=tuple(summary(each) for each in ordered),
+        free=(*free, *unwritten(pair.candidate)),
+        beyond=found.beyond,
+    )
+
+
+def digest(values: Sequence[Array]) -> str:
+    """Of the elements on all ranks, little-endian, in row-major order."""
+    whole = sha256()
+    for value in values:
+        whole.update(np.ascontiguousarray(value).astype(value.dtype.newbyteorder("<")).tobytes())
+    return whole.hexdigest()
+
+
+def _values(values: PerRank) -> tuple[float, ...] | None:
+    if len(values) > 1 or prod(values[0].shape) > MOST_VALUES or values[0].dtype.kind == "c":
+        return None
+    return tuple(float(each) for each in values[0].ravel())
+
+
+def _related(pair: Pair) -> frozenset[str]:
+    return frozenset(str(relation.candidate) for relation in pair.relations.inputs)

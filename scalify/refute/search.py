@@ -1,0 +1,141 @@
+"""The search for values on which two programs differ, guided by what their inputs are used for.
+
+In: two programs and a budget. Out: the first draw on which they differ for certain, or how far the search
+came. Families of values take turns, simple ones first; a draw on which the baseline has no finite values, or
+reads where its tables have no row, says nothing and is passed over.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from time import monotonic
+
+import numpy as np
+
+from scalify.errors import OutOfRange
+from scalify.ir.evaluate import PerRank
+from scalify.ir.ops.spec import Array
+from scalify.refute.budget import Search
+from scalify.refute.certain import rounding
+from scalify.refute.compare import Compared, compared
+from scalify.refute.draw import FAMILIES
+from scalify.refute.overflow import Overflow
+from scalify.refute.run import Given, Pair, Ways, run, unknown_outputs, unwritten
+from scalify.relate.model import OutputRelation
+from scalify.verdict import Draw
+
+GARBAGES = 3
+"""As many times a baseline that reads unwritten memory is run with other contents of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A draw on which the programs differ, and where.
+
+    ``beyond`` says where the candidate reads out of range, if it does.
+    """
+
+    draw: Draw
+    differing: tuple[Compared, ...]
+    beyond: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sought:
+    """What came of a search: how many draws said something, and which outputs could not be compared."""
+
+    found: Found | None
+    draws: int
+    unknown: frozenset[str]
+
+
+Outputs = Mapping[str, PerRank]
+
+
+def search(pair: Pair, relations: Sequence[OutputRelation], budget: Search) -> Sought:
+    """Look for values on which any of these outputs differ."""
+    unknown = unknown_outputs(pair.baseline), unknown_outputs(pair.candidate)
+    asked = tuple(
+        each for each in relations if each.baseline not in unknown[0] and each.candidate not in unknown[1]
+    )
+    not_compared = frozenset(each.candidate for each in relations if each not in asked)
+    start_s = monotonic()
+    said = 0
+    for draw in _draws(budget.draws if asked else 0):
+        found, useful = differing(pair, asked, draw)
+        said += useful
+        if found is not None:
+            return Sought(found=found, draws=said, unknown=not_compared)
+        if monotonic() - start_s > budget.duration_s:
+            break
+    return Sought(found=None, draws=said, unknown=not_compared)
+
+
+def _draws(count: int) -> Iterator[Draw]:
+    families = tuple(FAMILIES)
+    for number in range(count):
+        yield Draw(family=families[number % len(families)], seed=number // len(families))
+
+
+def differing(pair: Pair, relations: Sequence[OutputRelation], draw: Draw) -> tuple[Found | None, bool]:
+    """Where the outputs differ for certain on one draw, and whether the draw says anything at all."""
+    given, own = pair.given(draw)
+    try:
+        baseline = run(pair.baseline, given, draw)
+    except OutOfRange:
+        return None, False
+    finite = [np.isfinite(value).any() for each in relations for value in baseline[each.baseline]]
+    if not any(finite):
+        return None, False
+    over = Overflow()
+    try:
+        candidate = run(pair.candidate, own, draw, Ways(seen=over.seen))
+    except OutOfRange as error:
+        return _beyond(pair, relations, draw, baseline, str(error)), True
+    outputs = baseline, candidate
+    if not any(_apart(each, outputs, None, over) for each in relations):
+        return None, True
+    bounds = (
+        _baseline_bounds(pair, given, draw, baseline),
+        rounding(pair.candidate, own, draw, candidate),
+    )
+    apart = [_apart(each, outputs, bounds, over) for each in relations]
+    certain = tuple(each for each in apart if each is not None)
+    return (Found(draw=draw, differing=certain) if certain else None), True
+
+
+def _beyond(
+    pair: Pair, relations: Sequence[OutputRelation], draw: Draw, baseline: Outputs, error: str
+) -> Found | None:
+    """The candidate reads where a table has no row: it has no value at all, where the baseline has."""
+    shapes = {output.name: pair.candidate.by_id()[output.value].type for output in pair.candidate.outputs}
+    nothing = {
+        each.candidate: [np.full(shapes[each.candidate].shape, np.nan)] * pair.candidate.mesh.size
+        for each in relations
+    }
+    apart = [_apart(each, (baseline, nothing), None, Overflow()) for each in relations]
+    found = tuple(each for each in apart if each is not None)
+    return Found(draw=draw, differing=found, beyond=error) if found else None
+
+
+def _baseline_bounds(pair: Pair, given: Given, draw: Draw, plain: Outputs) -> Mapping[str, Sequence[Array]]:
+    """Rounding, and infinity for elements that depend on what memory held that nobody had written to."""
+    bounds = rounding(pair.baseline, given, draw, plain)
+    if not unwritten(pair.baseline):
+        return bounds
+    for garbage in range(1, GARBAGES + 1):
+        other = run(pair.baseline, given, draw, Ways(garbage=garbage))
+        for name, values in other.items():
+            for rank, value in enumerate(values):
+                same = value == plain[name][rank]
+                bounds[name][rank] = np.where(same, bounds[name][rank], np.inf)
+    return bounds
+
+
+def _apart(
+    relation: OutputRelation,
+    outputs: tuple[Outputs, Outputs],
+    bounds: tuple[Mapping[str, Sequence[Array]], Mapping[str, Sequence[Array]]] | None,
+    over: Overflow,
+) -> Compared | None:
+    one = compared(relation, outputs, bounds, overflowed=over.happened)
+    return one if one.differing else None
