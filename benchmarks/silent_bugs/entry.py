@@ -2,8 +2,8 @@
 
 Each file of ``benchmarks/silent_bugs/corpus`` holds one ``ENTRY``. Its builds are what ``scalify capture``
 takes: they return ``(module_or_function, args)``, on a mesh from ``(rank, groups)``. The line that a report
-should name first ends in the comment ``# planted``, in the entry's own file or in that of its host. The folder
-``benchmarks`` is imported from: ``from silent_bugs.entry import Entry``.
+should name first ends in the comment ``# planted``, in the entry's own file or in that of its host. Modules
+are imported as ``silent_bugs.entry``, from the folder ``benchmarks``.
 """
 
 from collections.abc import Callable

@@ -17,6 +17,7 @@ from torch.export.graph_signature import (
 
 from scalify.capture.failure import capture_failed
 from scalify.capture.fx import DTYPES, FxReader, origin, pure_operators, tensor_type
+from scalify.capture.lines import all_lines
 from scalify.capture.target import Built
 from scalify.errors import CaptureFailed
 from scalify.ir.mesh import SINGLE, Groups, Mesh
@@ -31,7 +32,7 @@ _UPDATES = (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION, OutputKi
 def export(module: Built) -> ExportedProgram:
     """The exported program; what PyTorch could not export is the user's to put right."""
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), all_lines():
             warnings.simplefilter("ignore")
             return torch.export.export(module.module, tuple(module.args), dict(module.kwargs), strict=False)
     except Exception as error:

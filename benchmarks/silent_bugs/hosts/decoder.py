@@ -175,8 +175,8 @@ class Embedding(nn.Module):
         return self.team.summed(found.masked_fill(outside.unsqueeze(-1), 0.0))
 
 
-class Decoder(nn.Module):
-    """From ids to logits, of which every rank has its part of the vocabulary."""
+class DecoderBody(nn.Module):
+    """The layers of a decoder, and what they compute: entries say what a program makes of it."""
 
     def __init__(
         self,
@@ -204,9 +204,17 @@ class Decoder(nn.Module):
             x = layer(x, cos, sin)
         return self.norm(x)
 
-    def forward(self, ids: Tensor) -> Tensor:
+    def logits(self, ids: Tensor) -> Tensor:
         """ids [B, T] -> [B, T, V / ranks]."""
         return self.lm_head(self.hidden(ids))
+
+
+class Decoder(DecoderBody):
+    """From ids to logits, of which every rank has its part of the vocabulary."""
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """ids [B, T] -> [B, T, V / ranks]."""
+        return self.logits(ids)
 
 
 def vocabulary_loss(logits: Tensor, target: Tensor, team: Team) -> Tensor:
