@@ -23,6 +23,8 @@ class Reason(Enum):
     BUDGET = "the budget of time or facts is spent"
     KILLED = "the prover was stopped or ran out of memory"
     UNCHECKED = "the certificate could not be replayed"
+    AGREED = "the programs agree on the values of a witness"
+    WITHOUT_VALUE = "the baseline has no value on the values of a witness"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,12 +128,29 @@ class Draw:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Domain:
+    """What is known of the values of an input, from what is done with it.
+
+    Whole numbers are 0 .. ``size``-1, where there is one, and ``distinct`` where they say to which rows
+    something is written. Real numbers are ``positive`` where a program divides by them or takes their root.
+    ``edges`` are numbers that they are compared with.
+    """
+
+    size: int | None = None
+    distinct: bool = False
+    positive: bool = False
+    edges: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GivenValue:
     """What one baseline input held: its digest always, its elements where they are few."""
 
     name: str
     dtype: str
     shape: tuple[int, ...]
+    role: str
+    domain: Domain
     sha256: str
     values: tuple[float, ...] | None = None
 

@@ -8,13 +8,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scalify.ir.graph import Graph
 from scalify.load import load, load_side
+from scalify.precision.finding import PrecisionFinding
+from scalify.precision.look import precision
 from scalify.prove.verify import Options, verify
 from scalify.refute.budget import Search
 from scalify.relate.model import Relations
-from scalify.verdict import Unknown, Verdict
+from scalify.verdict import Refuted, Unknown, Verdict
+
+if TYPE_CHECKING:
+    from scalify.relate.stated import Stated
 
 AnyPath = str | PathLike[str]
 Side = Graph | AnyPath | Sequence[AnyPath]
@@ -32,10 +38,14 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verification:
-    """What was to be proved, and what came of it."""
+    """What was to be proved, and what came of it.
+
+    ``precision`` is where the candidate rounds more than the baseline, looked at unless it is refuted.
+    """
 
     problem: Problem
     verdict: Verdict
+    precision: tuple[PrecisionFinding, ...] = ()
 
 
 def verification(
@@ -63,13 +73,16 @@ def verification(
         from scalify.refute.refute import refute
 
         verdict = refute(problem.baseline, problem.candidate, problem.relations, verdict, search)
-    return Verification(problem=problem, verdict=verdict)
+    if isinstance(verdict, Refuted):
+        return Verification(problem=problem, verdict=verdict)
+    found = precision(problem.baseline, problem.candidate, problem.relations)
+    return Verification(problem=problem, verdict=verdict, precision=found)
 
 
 def problem_of(
     baseline: Side,
     candidate: Side,
-    relations: AnyPath | None = None,
+    relations: "AnyPath | Stated | None" = None,
     definitions: Mapping[str, Sequence[AnyPath]] | None = None,
 ) -> Problem:
     """Both programs, and how the baseline's inputs lie on the candidate's ranks."""
@@ -79,9 +92,9 @@ def problem_of(
 
     known = {target: [load(Path(path)) for path in paths] for target, paths in (definitions or {}).items()}
     sides = define(_graph(baseline), known), define(_graph(candidate), known)
-    stated = None if relations is None else read_stated(Path(relations))
+    stated = read_stated(Path(relations)) if isinstance(relations, str | PathLike) else relations
     related = relate(sides[0].graph, sides[1].graph, stated)
-    notes = dict.fromkeys(note for side in sides for note in side.assumptions())
+    notes = dict.fromkeys(note for side in sides for note in (*side.graph.notes, *side.assumptions()))
     return Problem(
         baseline=sides[0].graph,
         candidate=sides[1].graph,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from scalify import __version__
-from scalify.cli import capture, explain, show, verify
+from scalify.cli import capture, explain, replay, show, verify
 from scalify.cli.boundary import ReportsUserErrors
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ app.command(cls=verify.VerifyCommand, epilog=verify.EPILOG)(verify.verify)
 app.command(epilog=capture.EPILOG)(capture.capture)
 app.command()(show.show)
 app.command()(explain.explain)
+app.command(epilog=replay.EPILOG)(replay.replay)
 
 
 def _print_version(wanted: bool) -> None:

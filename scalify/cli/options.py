@@ -50,6 +50,11 @@ def seconds(text: str) -> float:
     return duration_s
 
 
+def search_time(text: str) -> float:
+    """A time to look for values; 0 is not at all."""
+    return 0.0 if text.strip() == "0" else seconds(text)
+
+
 def definition(text: str) -> tuple[str, str]:
     """``OP=GRAPH``: an unknown operation and the file of a graph."""
     target, equals, path = text.partition("=")

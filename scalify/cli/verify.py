@@ -7,7 +7,15 @@ from typing import Annotated
 import typer
 
 from scalify.cli.direct import ReadsDirectly
-from scalify.cli.options import Format, FormatOption, VerboseOption, definition, memory_size, seconds
+from scalify.cli.options import (
+    Format,
+    FormatOption,
+    VerboseOption,
+    definition,
+    memory_size,
+    search_time,
+    seconds,
+)
 
 EPILOG = """Examples:
 
@@ -16,7 +24,7 @@ EPILOG = """Examples:
   scalify verify model.pt 'model-tp4.rank*.pt'
   scalify verify tp1/graph.hlo.pb tp8/graph.hlo.pb --format json -o result.json
 
-Exit status 0 if the programs are proved equal, 4 if that is not known.
+Exit status 0 if the programs are proved equal, 3 if they differ, 4 if neither is known.
 """
 
 
@@ -31,6 +39,8 @@ class VerifyCommand(ReadsDirectly):
         "output_format": Format,
         "time_limit": seconds,
         "memory_limit": memory_size,
+        "search": search_time,
+        "witness": Path,
     })  # fmt: skip
 
 
@@ -60,10 +70,21 @@ def verify(
     memory_limit: Annotated[
         int, typer.Option("--memory-limit", metavar="SIZE", parser=memory_size, help="Of the prover.")
     ] = "4GB",  # pyright: ignore[reportArgumentType]
+    search: Annotated[
+        float, typer.Option("--search", metavar="SECONDS", parser=search_time, help="For values that differ.")
+    ] = "60",  # pyright: ignore[reportArgumentType]
+    witness: Annotated[
+        Path | None,
+        typer.Option("--witness", metavar="FILE", help="Where to write such values, *.witness.json."),
+    ] = None,
     memo: Annotated[bool, typer.Option("--memo/--no-memo", help="Prove equal regions once.")] = True,
     partition: Annotated[
         bool, typer.Option("--partition/--no-partition", help="Prove region by region.")
     ] = True,
+    strict_precision: Annotated[
+        bool,
+        typer.Option("--strict-precision", help="Exit with 3 if a proved candidate rounds more, too."),
+    ] = False,
     verbose: VerboseOption = False,
 ) -> None:
     """Prove that a program computes what another one does, on however many ranks.
@@ -76,8 +97,9 @@ def verify(
     from scalify.worker.client import Prover
     from scalify.worker.protocol import Request
 
-    if output is not None:
-        check_place(output)
+    for place in (output, witness):
+        if place is not None:
+            check_place(place)
     request = Request(
         baseline=side_files([baseline]),
         candidate=side_files(candidate),
@@ -87,11 +109,16 @@ def verify(
         memo=memo,
         duration_s=time_limit,
         memory_bytes=memory_limit,
+        search_s=search,
     )
     with Prover(request) as prover:
         from scalify.report.output import deliver, exit_status  # while the prover works
 
         with progress_bar("proving") as progress:
             result = prover.result(progress)
+    if result.witness is not None:
+        from scalify.report.witness_file import keep
+
+        result = keep(result, request, witness)
     deliver(result, output_format.value, output, full=verbose)
-    raise typer.Exit(exit_status(result))
+    raise typer.Exit(exit_status(result, strict_precision=strict_precision))

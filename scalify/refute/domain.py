@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from scalify.ir.graph import Graph, Node, NodeId
 from scalify.ir.mesh import RankInt
 from scalify.ir.ops.dtypes import KIND_OF
+from scalify.verdict import Domain
 
 MOST_EDGES = 16
 LARGEST_EDGE = 1 << 40
@@ -21,24 +22,15 @@ _SHIFTED = frozenset({"add", "sub"})
 _OF_POSITIVE = frozenset({"log", "sqrt", "rsqrt", "log1p", "log2"})
 
 
-@dataclass(frozen=True, slots=True)
-class Domain:
-    """``size``: whole numbers are 0 .. size-1, None where nothing says so. ``edges`` are worth trying."""
-
-    size: int | None = None
-    distinct: bool = False
-    positive: bool = False
-    edges: tuple[float, ...] = ()
-
-    def met(self, other: "Domain") -> "Domain":
-        """What both say."""
-        sizes = [size for size in (self.size, other.size) if size is not None]
-        return Domain(
-            size=min(sizes, default=None),
-            distinct=self.distinct or other.distinct,
-            positive=self.positive or other.positive,
-            edges=tuple(dict.fromkeys((*self.edges, *other.edges)))[:MOST_EDGES],
-        )
+def met(one: Domain, other: Domain) -> Domain:
+    """What both say."""
+    sizes = [size for size in (one.size, other.size) if size is not None]
+    return Domain(
+        size=min(sizes, default=None),
+        distinct=one.distinct or other.distinct,
+        positive=one.positive or other.positive,
+        edges=tuple(dict.fromkeys((*one.edges, *other.edges)))[:MOST_EDGES],
+    )
 
 
 @dataclass(slots=True)
@@ -50,7 +42,7 @@ class _State:
 
     def say(self, inputs: Iterable[NodeId], domain: Domain) -> None:
         for each in inputs:
-            self.found[each] = self.found[each].met(domain)
+            self.found[each] = met(self.found[each], domain)
 
 
 def domains(graph: Graph) -> Mapping[NodeId, Domain]:

@@ -16,8 +16,7 @@ from scalify.ir.graph import TensorType
 from scalify.ir.ops.dtypes import KIND_OF
 from scalify.ir.ops.spec import Array
 from scalify.refute.bits import Bits, below, bits, key_of
-from scalify.refute.domain import Domain
-from scalify.verdict import Draw
+from scalify.verdict import Domain, Draw
 
 UNBOUNDED = 8
 """Whole numbers of which nothing is known are below this."""

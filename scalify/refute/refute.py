@@ -5,6 +5,7 @@ Unknown as it was. Outputs that were proved are not compared again.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import sha256
 from math import prod
 
@@ -23,6 +24,8 @@ from scalify.verdict import GivenValue, Reason, Refuted, Unknown, Verdict, Witne
 MOST_VALUES = 16
 """Inputs of so few elements are written into a witness as they are."""
 
+TOO_LARGE = "values were not searched: running the programs takes more than the memory limit"
+
 _WORTH_IT = (Reason.UNPROVED, Reason.UNKNOWN_OPS, Reason.BUDGET, Reason.UNCHECKED)
 
 
@@ -35,7 +38,10 @@ def refute(
     if verdict.reason not in _WORTH_IT or not asked:
         return verdict
     pair = pair_of(baseline, candidate, relations)
-    sought = search(pair, asked, budget)
+    try:
+        sought = search(pair, asked, budget)
+    except MemoryError:
+        return replace(verdict, missing=(*verdict.missing, TOO_LARGE))
     if sought.found is None:
         return verdict
     return Refuted(
@@ -59,6 +65,8 @@ def witness(pair: Pair, found: Found) -> Witness:
                 name=each.name,
                 dtype=each.type.dtype,
                 shape=each.type.shape,
+                role=each.role,
+                domain=each.domain,
                 sha256=digest(given[each.name]),
                 values=_values(given[each.name]),
             )

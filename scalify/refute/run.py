@@ -6,7 +6,7 @@ random draws are not known: what depends on them is not compared.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -14,11 +14,11 @@ import numpy as np
 from scalify.ir.evaluate import PerRank, Seen, evaluate
 from scalify.ir.graph import Graph, Node, NodeId, TensorType
 from scalify.ir.ops.spec import Array
-from scalify.refute.domain import Domain, domains
+from scalify.refute.domain import domains, met
 from scalify.refute.draw import Input, drawn
 from scalify.refute.place import on_ranks
 from scalify.relate.model import Relations
-from scalify.verdict import Draw
+from scalify.verdict import Domain, Draw
 
 UNWRITTEN = frozenset(
     {"uninitialised", "empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided"}
@@ -38,7 +38,7 @@ class Ways:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """Two programs with what is assumed of their inputs, ready to be run. ``made`` remembers the domains."""
+    """Two programs with what is assumed of their inputs, and what is known of the baseline's."""
 
     baseline: Graph
     candidate: Graph
@@ -76,7 +76,12 @@ class Pair:
     def _placed(self, draw: Draw, node: Node, placed: Mapping[NodeId, PerRank]) -> PerRank:
         if node.id in placed:
             return placed[node.id]
-        free = Input(name=f"candidate: {node.attrs['name']}", type=node.type, role="input", domain=Domain())
+        free = Input(
+            name=f"candidate: {node.attrs['name']}",
+            type=node.type,
+            role=str(node.attrs.get("role", "input")),
+            domain=domains(self.candidate)[node.id],
+        )
         return [drawn(draw, free, copy=rank) for rank in range(self.candidate.mesh.size)]
 
 
@@ -88,13 +93,8 @@ def pair_of(baseline: Graph, candidate: Graph, relations: Relations) -> Pair:
         for part in relation.parts:
             known, other = found[part.baseline], others[relation.candidate]
             # Shards of a table are shorter than it: the range is the baseline's to say.
-            narrowed = Domain(
-                size=known.size if known.size is not None else other.size,
-                distinct=known.distinct or other.distinct,
-                positive=known.positive or other.positive,
-                edges=(*known.edges, *other.edges),
-            )
-            found[part.baseline] = narrowed
+            size = known.size if known.size is not None else other.size
+            found[part.baseline] = replace(met(known, other), size=size)
     return Pair(baseline=baseline, candidate=candidate, relations=relations, domains=found)
 
 

@@ -10,6 +10,8 @@ _WHY = {
     Reason.BUDGET: "the budget of time or facts was spent before the proof was found",
     Reason.KILLED: "the prover was stopped",
     Reason.UNCHECKED: "a proof was found, but its certificate could not be replayed; it is not trusted",
+    Reason.AGREED: "the programs agree on the values of the witness, which proves nothing of others",
+    Reason.WITHOUT_VALUE: "the baseline has no finite value on the values of the witness",
 }
 _DO = {
     Reason.UNRELATED: "state the relations of these inputs in a file: --relations FILE.toml",
@@ -18,6 +20,8 @@ _DO = {
     Reason.BUDGET: "give it more time: --time-limit SECONDS",
     Reason.KILLED: "give it more: --time-limit SECONDS, --memory-limit SIZE",
     Reason.UNCHECKED: "please report this: the fault is in scalify",
+    Reason.AGREED: "prove that they agree on all others: scalify verify BASELINE CANDIDATE",
+    Reason.WITHOUT_VALUE: "verify the programs again: the witness is of others",
 }
 
 

@@ -33,9 +33,14 @@ def check_place(path: Path) -> None:
 
 def save(result: Result, path: Path) -> None:
     """Write the JSON to a file."""
+    written(as_json(result), path)
+
+
+def written(text: str, path: Path) -> None:
+    """Text into a file, whole or not at all."""
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
-        partial.write_text(as_json(result) + "\n", encoding="ascii")
+        partial.write_text(text + "\n", encoding="ascii")
         partial.replace(path)
     except OSError as error:
         raise ScalifyError(f"cannot write {path}: {error.strerror}", hint=_WHERE) from None
@@ -45,7 +50,7 @@ def save(result: Result, path: Path) -> None:
 
 def load(path: Path) -> Result:
     """The result in a file."""
-    content = _parsed(path)
+    content = parsed(path, MAX_FILE_BYTES, _HOW)
     if not isinstance(content, dict) or content.pop("schema", None) != SCHEMA:
         raise InvalidResult(f"{path.name} is no result of scalify", hint=_HOW)
     version = content.pop("version", None)
@@ -59,15 +64,16 @@ def load(path: Path) -> Result:
         raise InvalidResult(f"{path.name} is damaged: {error}", hint=_HOW) from None
 
 
-def _parsed(path: Path) -> Any:
+def parsed(path: Path, most_bytes: int, how: str) -> Any:
+    """What the JSON in a file says; ``how`` tells users where such files come from."""
     try:
         with path.open("rb") as file:
-            content = file.read(MAX_FILE_BYTES + 1)
+            content = file.read(most_bytes + 1)
     except OSError as error:
-        raise InvalidResult(f"cannot read {path}: {error.strerror}", hint=_HOW) from None
-    if len(content) > MAX_FILE_BYTES:
-        raise InvalidResult(f"{path.name} is larger than 256 MiB", hint=_HOW)
+        raise InvalidResult(f"cannot read {path}: {error.strerror}", hint=how) from None
+    if len(content) > most_bytes:
+        raise InvalidResult(f"{path.name} is larger than {most_bytes >> 20} MiB", hint=how)
     try:
         return json.loads(content)
     except (ValueError, RecursionError):
-        raise InvalidResult(f"{path.name} is not JSON", hint=_HOW) from None
+        raise InvalidResult(f"{path.name} is not JSON", hint=how) from None

@@ -27,6 +27,8 @@ class Request:
     partition: bool
     memo: bool
     duration_s: float
+    search_s: float = 0.0  # how long to look for values on which the programs differ
+    replay: str | None = None  # a file of such values: run both programs on these, and prove nothing
     memory_bytes: int
 
 

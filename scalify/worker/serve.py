@@ -23,6 +23,7 @@ from scalify.worker.protocol import (
 
 TELL_EVERY_S = 0.1
 OWN_SHARE = 0.9  # of the time limit: an engine that stops by itself can say more than one that is stopped
+SEARCH_SHARE = 0.5  # of that at most: the search comes after the proof
 
 Tell = Callable[[Event], None]
 
@@ -54,9 +55,18 @@ def serve(request: Request, tell: Tell) -> None:
 
 
 def _result(request: Request, tell: Tell) -> Result:
+    if request.replay is not None:
+        from scalify.refute.replay import replay
+
+        return replay(request.replay, request.baseline, request.candidate)
+    return _verified(request, tell)
+
+
+def _verified(request: Request, tell: Tell) -> Result:
     # Imported under the limits and under the eyes of the parent.
     from scalify.prove.engine import Budget
     from scalify.prove.verify import Options
+    from scalify.refute.budget import Search
     from scalify.report.summary import answered, unanswered
     from scalify.verification import Problem, verification
 
@@ -66,10 +76,10 @@ def _result(request: Request, tell: Tell) -> Result:
     def posed(problem: Problem) -> None:
         tell(Posed(unanswered=unanswered(problem, *files)))
 
+    own_s = OWN_SHARE * request.duration_s
+    search_s = min(request.search_s, SEARCH_SHARE * own_s)
     options = Options(
-        partition=request.partition,
-        memo=request.memo,
-        budget=Budget(duration_s=OWN_SHARE * request.duration_s),
+        partition=request.partition, memo=request.memo, budget=Budget(duration_s=own_s - search_s)
     )
     definitions: dict[str, list[str]] = {}
     for target, path in request.definitions:
@@ -79,6 +89,7 @@ def _result(request: Request, tell: Tell) -> Result:
         relations=request.relations,
         definitions=definitions,
         options=options,
+        search=Search(duration_s=search_s) if search_s else None,
         posed=posed,
         progress=steps.reached,
     )

@@ -1,0 +1,83 @@
+"""A witness in a file: what is needed to run both programs on it again, and to see whether they still differ.
+
+Long inputs are not in it: they follow from the draw (``scalify.refute.draw``), and their digests say whether
+they came out as they were. Files from elsewhere are read as strictly as results are; nothing in them is run.
+"""
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from scalify.report.codec import CodecError, document, plain, read
+from scalify.report.result import File, Result
+from scalify.report.store import InvalidResult, parsed, written
+from scalify.verdict import Witness
+from scalify.worker.protocol import Request
+
+SCHEMA = "scalify.witness"
+VERSION = 1
+MAX_FILE_BYTES = 1 << 24
+_HOW = "`scalify verify` writes one where it refutes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WitnessFile:
+    """Both programs as they were named, what was stated of their inputs, and the witness.
+
+    ``relations`` is the text of a relations file, ``definitions`` are files of graphs by the operations they
+    define.
+    """
+
+    scalify: str
+    baseline: tuple[File, ...]
+    candidate: tuple[File, ...]
+    relations: str | None
+    definitions: tuple[tuple[str, str], ...]
+    witness: Witness
+
+
+def keep(result: Result, request: Request, path: Path | None) -> Result:
+    """Write the witness of a refutation, and say in the result where it is.
+
+    Without a ``path`` it goes to the current folder, by the candidate's name, if that can be written to.
+    """
+    if result.witness is None:
+        raise ValueError("only what is refuted has a witness")
+    content = WitnessFile(
+        scalify=result.scalify,
+        baseline=result.baseline.files,
+        candidate=result.candidate.files,
+        relations=None if request.relations is None else Path(request.relations).read_text(encoding="utf-8"),
+        definitions=request.definitions,
+        witness=result.witness,
+    )
+    chosen = path or Path(f"{_stem(request.candidate[0])}.witness.json")
+    if path is None and not os.access(chosen.parent, os.W_OK | os.X_OK):
+        return result
+    save(content, chosen)
+    return replace(result, witness_file=str(chosen))
+
+
+def _stem(path: str) -> str:
+    return Path(path).name.partition(".")[0] or "candidate"
+
+
+def save(content: WitnessFile, path: Path) -> None:
+    """Write it, whole or not at all."""
+    written(document({"schema": SCHEMA, "version": VERSION, **plain(content)}, indent=2), path)
+
+
+def load(path: Path) -> WitnessFile:
+    """The witness in a file."""
+    content = parsed(path, MAX_FILE_BYTES, _HOW)
+    if not isinstance(content, dict) or content.pop("schema", None) != SCHEMA:
+        raise InvalidResult(f"{path.name} is no witness of scalify", hint=_HOW)
+    version = content.pop("version", None)
+    if version != VERSION:
+        raise InvalidResult(
+            f"{path.name} has version {version!r:.20}; this release reads {VERSION}", hint=_HOW
+        )
+    try:
+        return read(WitnessFile, content)
+    except CodecError as error:
+        raise InvalidResult(f"{path.name} is damaged: {error}", hint=_HOW) from None
