@@ -5,12 +5,8 @@ format, and the baseline none finer. They say nothing of equality over the reals
 """
 
 from scalify.ir.graph import DType, Graph
-from scalify.precision.compare import Comparison, Side
-from scalify.precision.counterparts import counterparts
-from scalify.precision.events import findings
 from scalify.precision.finding import PrecisionFinding
 from scalify.precision.formats import is_rounding, loses
-from scalify.precision.measure import measured
 from scalify.relate.model import Relations
 
 
@@ -19,10 +15,19 @@ def precision(baseline: Graph, candidate: Graph, relations: Relations) -> tuple[
     formats = _formats(candidate)
     if len(formats) < 2 and not any(loses(own, other) for own in formats for other in _formats(baseline)):
         return ()
+    # Programs in one format, which are many, do without what these import.
+    from scalify.precision.compare import Comparison, Side
+    from scalify.precision.counterparts import counterparts
+    from scalify.precision.events import findings
+
     comparison = Comparison(
         Side.of(baseline), Side.of(candidate), counterparts(baseline, candidate, relations)
     )
     found = findings(comparison, comparison.events(relations.outputs))
+    if not found:
+        return ()
+    from scalify.precision.measure import measured
+
     return measured(found, baseline, candidate, relations)
 
 

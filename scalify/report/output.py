@@ -26,6 +26,8 @@ def deliver(result: Result, format: Literal["text", "json"], file: Path | None, 
         show(page)
 
 
-def exit_status(result: Result) -> int:
-    """0 for a proof."""
+def exit_status(result: Result, *, strict_precision: bool = False) -> int:
+    """0 for a proof; 3 if it is not enough that programs are equal over the reals, and one rounds more."""
+    if strict_precision and result.verdict == "proved" and result.precision:
+        return EXIT_REFUTED
     return _STATUS[result.verdict]

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from scalify.ir.graph import Graph, Site
+from scalify.precision.finding import PrecisionFinding
 from scalify.verdict import OutputResult, Reason, Suspect, Witness, Work
 
 Outcome = Literal["proved", "refuted", "unknown"]
@@ -80,8 +81,9 @@ class Result:
     """The whole answer. ``detail`` says how the prover ended where it did not end by itself.
 
     ``witness`` is that of a refutation, ``witness_file`` where it was written to; ``lead`` is what an unknown
-    one has instead, where values differed in something smaller than the given programs. ``sources`` are lines
-    of source text by ``place_key``, where the file was at hand: those of places, and those around them.
+    one has instead, where values differed in something smaller than the given programs. ``precision`` says
+    where the candidate rounds more than the baseline, whatever the verdict. ``sources`` are lines of source
+    text by ``place_key``, where the file was at hand: those of places, and those around them.
     """
 
     scalify: str
@@ -99,6 +101,7 @@ class Result:
     suspect: Suspect | None = None
     missing: tuple[str, ...] = ()
     lead: str = ""
+    precision: tuple[PrecisionFinding, ...] = ()
     progress: RegionsDone | None = None
     trust: Trust | None = None
     work: Work | None = None

@@ -7,6 +7,7 @@ from pathlib import Path
 from scalify import __version__
 from scalify.ir.graph import Graph, Node, Site
 from scalify.ir.ops.dtypes import KIND_OF
+from scalify.precision.finding import PrecisionFinding
 from scalify.report.result import Assumption, File, Outcome, Program, Result, Trust, axes_of
 from scalify.report.sources import around, source_lines
 from scalify.verdict import OutputResult, Place, Proved, Reason, Refuted, Suspect, Unknown, Verdict
@@ -36,9 +37,10 @@ def answered(done: Verification, baseline: Sequence[str], candidate: Sequence[st
         suspect=suspect,
         missing=unknown.missing if unknown else (),
         lead=unknown.lead if unknown else "",
+        precision=done.precision,
         trust=_trust(problem, proved.certificate.rules_version) if proved else None,
         work=verdict.work,
-        sources=source_lines(_sites(suspect)) if suspect else {},
+        sources=source_lines((*(_sites(suspect) if suspect else ()), *_precision_sites(done.precision))),
     )
 
 
@@ -114,6 +116,13 @@ def _trust(problem: Problem, rules_version: int) -> Trust:
 
 def _is_rounding(node: Node) -> bool:
     return node.op == "cast" and KIND_OF[node.type.dtype] in ("float", "complex")
+
+
+def _precision_sites(findings: Iterable[PrecisionFinding]) -> Iterable[Site]:
+    for finding in findings:
+        for place in (finding.candidate, finding.baseline):
+            if place is not None and place.site is not None:
+                yield from around(place.site)
 
 
 def _sites(suspect: Suspect) -> Iterable[Site]:

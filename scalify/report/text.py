@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from scalify.report.advice import what_to_do, why
 from scalify.report.grouping import grouped
 from scalify.report.page import Page, Piece, Styled
+from scalify.report.precision import add_precision
 from scalify.report.quantities import counted, seconds_text
 from scalify.report.result import Assumption, Axis, Program, Result
 from scalify.report.suspect import add_suspect
@@ -25,6 +26,7 @@ def add_report(page: Page, result: Result, *, full: bool = False) -> None:
         add_suspect(page, result.suspect, result.sources, refuted=refuted, full=full)
     _add_lead(page, result)
     _add_missing(page, result)
+    add_precision(page, result.precision, result.sources)
     _add_outputs(page, result)
     _add_assumptions(page, result)
     _add_trust(page, result)
