@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from scalify.errors import InvalidGraph
 from scalify.ir.check import check
 from scalify.ir.graph import Graph, Node, NodeId, TensorType
+from scalify.ir.ops.dtypes import KIND_OF
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +46,7 @@ def define(graph: Graph, definitions: Mapping[str, Sequence[Graph]]) -> Defined:
         if not fitting:
             nodes.append(node)
             continue
-        nodes.extend(_written_out(node, fitting[0]))
+        nodes.extend(_written_out(node, fitting[0], types))
         used[target] = used.get(target, 0) + 1
     if not used:
         return Defined(graph=graph, used={})
@@ -63,17 +64,27 @@ def _check_definition(target: str, graph: Graph) -> None:
 
 
 def _fits(definition: Graph, node: Node, types: Mapping[NodeId, TensorType]) -> bool:
-    """Whether operands and result have the shapes that the definition has."""
+    """Whether operands and result have the shapes that the definition has, and operands are as there:
+    whole numbers, or real ones."""
     results = {own.id: own.type for own in definition.nodes}
-    wanted = [own.type.shape for own in definition.inputs()]
-    given = [types[operand].shape for operand in node.operands]
+    wanted = [(own.type.shape, KIND_OF[own.type.dtype]) for own in definition.inputs()]
+    given = [(types[operand].shape, KIND_OF[types[operand].dtype]) for operand in node.operands]
     return wanted == given and results[definition.outputs[0].value].shape == node.type.shape
 
 
-def _written_out(node: Node, definition: Graph) -> list[Node]:
-    """The definition's nodes in the place of one node; the last one has its name, type and readers."""
-    names = dict(zip((own.id for own in definition.inputs()), node.operands, strict=True))
+def _written_out(node: Node, definition: Graph, types: Mapping[NodeId, TensorType]) -> list[Node]:
+    """The definition's nodes in the place of one node; the last one has its name, type and readers.
+
+    What it defines is an operation of its own dtypes: operands of others are read in these.
+    """
+    names: dict[NodeId, NodeId] = {}
     written: list[Node] = []
+    for own, operand in zip(definition.inputs(), node.operands, strict=True):
+        names[own.id] = operand
+        if types[operand].dtype != own.type.dtype:
+            names[own.id] = NodeId(f"{node.id}:{own.id}")
+            cast = replace(node, id=names[own.id], op="cast", operands=(operand,), attrs={}, type=own.type)
+            written.append(cast)
     for own in definition.nodes:
         if own.op == "input":
             continue

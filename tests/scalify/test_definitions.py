@@ -11,9 +11,11 @@ from scalify.definitions import define
 from scalify.errors import InvalidGraph
 from scalify.ir.build import GraphBuilder
 from scalify.ir.evaluate import evaluate
-from scalify.ir.graph import Graph
+from scalify.ir.graph import DType, Graph
 from scalify.ir.text import save
+from scalify.precision.finding import Kind
 from scalify.verdict import Proved, Reason, Unknown
+from scalify.verification import verification
 
 
 def fused(target: str = "lab.scaled_silu") -> Graph:
@@ -89,3 +91,44 @@ def test_a_definition_has_one_result_on_one_rank() -> None:
 
 def _array(values: object) -> NDArray[np.float64]:
     return np.asarray(values, dtype=np.float64)
+
+
+def scaled(weight: DType, *, defined: bool) -> Graph:
+    """``silu(x) * w`` in f32, or an operation of that name."""
+    build = GraphBuilder("scaled")
+    x, w = build.input("x", "bf16", (2, 3)), build.input("w", weight, (3,), role="parameter")
+    if defined:
+        y = build.add("opaque", x, w, dtype="bf16", shape=(2, 3), target="lab.scaled_silu", config="")
+    else:
+        y = build.add("cast", build.add("mul", build.add("silu", x), w, dtype="f32"), dtype="bf16")
+    build.output("y", y)
+    return build.graph()
+
+
+def narrow_definition() -> Graph:
+    build = GraphBuilder("definition")
+    x, w = build.input("p", "bf16", (2, 3)), build.input("q", "bf16", (3,))
+    build.output("out", build.add("mul", build.add("silu", x), w))
+    return build.graph()
+
+
+@pytest.mark.parametrize(("weight", "kinds"), [("bf16", []), ("f32", [Kind.ROUNDED])])
+def test_an_operand_of_another_dtype_is_read_in_that_of_the_definition(
+    tmp_path: Path, weight: DType, kinds: list[Kind]
+) -> None:
+    place = tmp_path / "definition.scg"
+    save(narrow_definition(), place)
+    done = verification(
+        scaled(weight, defined=False),
+        scaled(weight, defined=True),
+        definitions={"lab.scaled_silu": [place]},
+    )
+    assert isinstance(done.verdict, Proved)
+    assert [finding.kind for finding in done.precision] == kinds
+
+
+def test_a_definition_over_whole_numbers_is_none_over_real_ones() -> None:
+    build = GraphBuilder("definition")
+    x, w = build.input("p", "f32", (2, 3)), build.input("q", "i64", (3,))
+    build.output("out", build.add("mul", x, w))
+    assert define(fused(), {"lab.scaled_silu": [build.graph()]}).used == {}
