@@ -73,13 +73,17 @@ class Output:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
-    """What one program computes, on each rank of ``mesh``; or, ``unrolled``, what so many ranks compute."""
+    """What one program computes, on each rank of ``mesh``; or, ``unrolled``, what so many ranks compute.
+
+    ``notes`` are what its reader took for granted, in words: a verdict prints them as assumptions.
+    """
 
     name: str
     nodes: tuple[Node, ...]
     outputs: tuple[Output, ...]
     mesh: Mesh = SINGLE
     unrolled: int = 0
+    notes: tuple[str, ...] = ()
 
     def by_id(self) -> dict[NodeId, Node]:
         """Nodes by id, in order."""

@@ -5,6 +5,7 @@ ever executed or unpickled, and sizes are bounded before anything is built.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from scalify.errors import InvalidGraph
@@ -41,7 +42,8 @@ def load_side(paths: Sequence[Path]) -> Graph:
         if rank in by_rank:
             raise InvalidGraph(f"{path.name} is rank {rank} once more", hint="give one graph for every rank")
         by_rank[rank] = graph
-    whole = together(by_rank, _mesh([graph for graph, _ in loaded]))
+    notes = dict.fromkeys(note for graph, _ in loaded for note in graph.notes)
+    whole = replace(together(by_rank, _mesh([graph for graph, _ in loaded])), notes=tuple(notes))
     check(whole)
     return whole
 
@@ -85,6 +87,10 @@ def _read(path: Path, kind: Kind) -> Graph:
             from scalify.load.torch_export import read
 
             return read(path)
+        case Kind.ONNX:
+            from scalify.load.onnx import read as read_onnx
+
+            return read_onnx(path.read_bytes())
 
 
 def _text(path: Path) -> str:

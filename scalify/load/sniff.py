@@ -15,6 +15,7 @@ _ZIP_MAGIC = b"PK\x03\x04"
 _CAPTURE = "scalify reads graphs, not objects: `scalify capture module.py:build -o graph.pt` writes one"
 _WIRE_TYPES = (0, 1, 2, 5)
 _LAST_TOP_FIELD = 20
+_ONNX_FIRST = 0x08  # the version of the format, a number; an HLO module's first field is a text or a message
 
 
 class Kind(Enum):
@@ -24,6 +25,7 @@ class Kind(Enum):
     HLO_TEXT = "HLO text"
     SCALIFY_TEXT = "scalify text"
     TORCH_EXPORT = "torch.export archive"
+    ONNX = "ONNX model"
 
 
 def kind_of(path: Path) -> Kind:
@@ -40,6 +42,8 @@ def kind_of(path: Path) -> Kind:
         raise UnsupportedFormat(
             f"{path.name} is a pickle; loading one runs code from the file", hint=_CAPTURE
         )
+    if head[0] == _ONNX_FIRST:
+        return Kind.ONNX
     if _is_protobuf(head):
         return Kind.HLO_PROTOBUF
     raise UnsupportedFormat(f"{path.name} is not a graph in a format that scalify reads", hint=_formats())
@@ -115,5 +119,5 @@ def _is_protobuf(head: bytes) -> bool:
 def _formats() -> str:
     return (
         "it reads archives of `scalify capture` and torch.export.save, "
-        "HLO modules (serialized or text), and scalify text"
+        "HLO modules (serialized or text), ONNX models, and scalify text"
     )
