@@ -19,7 +19,8 @@ from scalify.ir.ops.dtypes import KIND_OF
 from scalify.ir.ops.spec import Array
 from scalify.refute.bits import below, bits, key_of
 from scalify.refute.constants import moved, moved_attributes
-from scalify.refute.run import Given, Ways, run
+from scalify.refute.pair import Given
+from scalify.refute.run import Ways, run
 from scalify.verdict import Draw
 
 NOISE = 2.0**-36

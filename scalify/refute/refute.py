@@ -16,8 +16,9 @@ from scalify.ir.graph import Graph
 from scalify.ir.ops.spec import Array
 from scalify.refute.budget import Search
 from scalify.refute.compare import difference, summary
-from scalify.refute.run import Pair, pair_of, unwritten
+from scalify.refute.pair import Pair, pair_of
 from scalify.refute.search import Found, search
+from scalify.refute.unknown import unwritten
 from scalify.relate.model import Relations
 from scalify.verdict import GivenValue, Reason, Refuted, Unknown, Verdict, Witness
 

@@ -14,8 +14,8 @@ from scalify.ir.evaluate import PerRank
 from scalify.ir.graph import NodeId
 from scalify.refute.domain import MOST_EDGES
 from scalify.refute.draw import FAMILIES
+from scalify.refute.pair import Pair, pair_of
 from scalify.refute.refute import digest, witness
-from scalify.refute.run import Pair, pair_of
 from scalify.refute.search import differing
 from scalify.relate.stated import parse_stated
 from scalify.report.result import Result

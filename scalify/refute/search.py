@@ -19,7 +19,9 @@ from scalify.refute.certain import rounding
 from scalify.refute.compare import Compared, compared
 from scalify.refute.draw import FAMILIES
 from scalify.refute.overflow import Overflow
-from scalify.refute.run import Given, Pair, Ways, run, unknown_outputs, unwritten
+from scalify.refute.pair import Given, Pair
+from scalify.refute.run import Ways, run
+from scalify.refute.unknown import unknown_outputs, unwritten
 from scalify.relate.model import OutputRelation
 from scalify.verdict import Draw
 

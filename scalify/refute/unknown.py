@@ -1,0 +1,52 @@
+"""Nodes without a meaning of their own, and what may be said of what depends on them.
+
+Memory that was never written may hold anything: it gets values of its own, of the candidate's as one of the
+witness' free inputs. Results of unknown operations and of random draws are not known: what depends on them is
+not compared.
+"""
+
+from collections.abc import Sequence
+
+from scalify.ir.evaluate import PerRank, StandIn
+from scalify.ir.graph import Graph, Node, NodeId
+from scalify.refute.draw import drawn
+from scalify.refute.pair import input_of
+from scalify.verdict import Domain, Draw
+
+UNWRITTEN = frozenset(
+    {"uninitialised", "empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided"}
+)
+"""What memory that was never written to is called, whatever stands before and behind."""
+
+
+def is_unwritten(node: Node) -> bool:
+    """Whether a node is memory that nobody has written to."""
+    if node.op != "opaque":
+        return False
+    return not UNWRITTEN.isdisjoint(str(node.attrs["target"]).replace(":", ".").split("."))
+
+
+def unwritten(graph: Graph) -> tuple[str, ...]:
+    """The memory that a program reads without anybody having written to it."""
+    return tuple(f"memory never written: {node.id}" for node in graph.nodes if is_unwritten(node))
+
+
+def unknown_outputs(graph: Graph) -> frozenset[str]:
+    """Outputs that depend on random draws or on operations without a meaning."""
+    tainted: set[NodeId] = set()
+    for node in graph.nodes:
+        unknown = node.op in ("opaque", "random") and not is_unwritten(node)
+        if unknown or any(operand in tainted for operand in node.operands):
+            tainted.add(node.id)
+    return frozenset(output.name for output in graph.outputs if output.value in tainted)
+
+
+def anything(graph: Graph, draw: Draw, garbage: int) -> StandIn:
+    """Some values, for all nodes without a meaning; others for another ``garbage``."""
+
+    def stand_in(node: Node, operands: Sequence[PerRank]) -> PerRank:
+        del operands
+        filled = input_of(node, f"memory: {node.id}/{garbage}", Domain())
+        return [drawn(draw, filled, copy=rank) for rank in range(graph.mesh.size)]
+
+    return stand_in
