@@ -4,16 +4,20 @@ Negations are pushed to comparisons. What a choice leaves out must be finite for
 minus infinity, as masks hold it, stays a choice.
 """
 
+from collections.abc import Callable, Mapping
 from fractions import Fraction
+from operator import eq, le, lt, ne
 
 from scalify.layout.digits import aligned
 from scalify.normalize.affine import affine, linear, written
 from scalify.normalize.flat import factors
+from scalify.normalize.indices import compared
 from scalify.normalize.lowering import Lowering
 from scalify.normalize.products import multiply, product
 from scalify.normalize.terms import Access, number_of
 
 OPPOSITE = {"lt": "le", "le": "lt"}
+UNEQUAL = {"eq": "ne", "ne": "eq"}
 
 
 def where(low: Lowering, condition: Access, chosen: Access, otherwise: Access) -> Access:
@@ -42,7 +46,7 @@ def negated(low: Lowering, condition: Access) -> Access:
     decided = number_of(low.terms, condition)
     if decided is not None:
         return low.fraction(Fraction(0 if decided else 1), condition.index.domain)
-    if term.op not in ("not", "or", *OPPOSITE) or len(factors(low.terms, condition)) > 1:
+    if term.op not in ("not", "or", *OPPOSITE, *UNEQUAL) or len(factors(low.terms, condition)) > 1:
         return low.point("not", condition)
     operands = [low.terms.read(condition.index, operand) for operand in term.operands]
     read = [operand for operand in operands if operand is not None]
@@ -50,10 +54,45 @@ def negated(low: Lowering, condition: Access) -> Access:
         if term.op == "not":
             return read[0]
         if term.op in OPPOSITE:
-            return low.point(OPPOSITE[term.op], read[1], read[0])
+            return _compared(low, OPPOSITE[term.op], read[1], read[0])
+        if term.op in UNEQUAL:
+            return _compared(low, UNEQUAL[term.op], *read)
         if term.op == "or":
             return multiply(low, negated(low, read[0]), negated(low, read[1]))
     return low.point("not", condition)
+
+
+def _compared(low: Lowering, op: str, one: Access, other: Access) -> Access:
+    """A comparison, in the one way in which those of indices are written."""
+    written = compared(low, op, one, other)
+    if written is not None:
+        return written
+    return equal(low, one, other) if op == "eq" else low.point(op, one, other)
+
+
+def of_truth(low: Lowering, op: str, one: Access, other: Access) -> Access | None:
+    """``one op other`` (eq, ne, le, lt) of a truth value and a number; None where it is no such thing."""
+    numbers = number_of(low.terms, one), number_of(low.terms, other)
+    truth, number = (other, numbers[0]) if numbers[0] is not None else (one, numbers[1])
+    if number is None or not is_truth(low, truth):
+        return None
+    no, yes = (
+        _COMPARES[op](number, value) if truth is other else _COMPARES[op](value, number)
+        for value in (Fraction(0), Fraction(1))
+    )
+    if no == yes:
+        return low.fraction(Fraction(yes), truth.index.domain)
+    return truth if yes else negated(low, truth)
+
+
+def is_truth(low: Lowering, access: Access) -> bool:
+    """Whether a value is 0 or 1 by what it is computed from: comparisons, and products of such."""
+    parts = factors(low.terms, access)
+    return all(low.terms[part.term].op in _TRUTHS or number_of(low.terms, part) in (0, 1) for part in parts)
+
+
+_COMPARES: Mapping[str, Callable[[Fraction, Fraction], bool]] = {"eq": eq, "ne": ne, "le": le, "lt": lt}
+_TRUTHS = frozenset({*_COMPARES, "not", "is_nonzero", "is_finite", "is_nan"})
 
 
 def both(low: Lowering, one: Access, other: Access) -> Access:

@@ -12,7 +12,7 @@ from math import pi, sqrt
 from scalify.ir.graph import DType, Node
 from scalify.ir.ops.dtypes import INTEGER_BITS, KIND_OF
 from scalify.layout.digits import bounds
-from scalify.normalize.choices import both, equal, negated, where
+from scalify.normalize.choices import both, equal, is_truth, negated, of_truth, where
 from scalify.normalize.exponentials import exp, log
 from scalify.normalize.indices import compared
 from scalify.normalize.lookups import settled
@@ -53,7 +53,7 @@ def cast(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     if KIND_OF[target] in ("float", "complex"):
         return x
     if target == "bool":
-        return x if source == "bool" else low.point("is_nonzero", x)
+        return x if source == "bool" or is_truth(low, x) else low.point("is_nonzero", x)
     if KIND_OF[source] in ("float", "complex"):
         x, source = low.point("trunc", x), "i64"
     return x if _holds(low, target, source, x) else low.point(f"wrap[{target}]", x)
@@ -95,6 +95,8 @@ def comparison(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     one, other = reversed(operands) if node.op in ("gt", "ge") else operands
     op = {"gt": "lt", "ge": "le"}.get(node.op, node.op)
     written = compared(low, op, one, other)
+    if written is None:
+        written = of_truth(low, op, one, other)
     if written is not None:
         return written
     return equal(low, one, other) if op == "eq" else low.point(op, one, other)

@@ -27,6 +27,7 @@ from scalify.normalize.movement import MOVEMENT
 from scalify.normalize.reduction import REDUCTION
 from scalify.normalize.sums import add
 from scalify.normalize.terms import INDEX_EXTENT, Access, Terms
+from scalify.normalize.writes import WRITES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +141,7 @@ LOWERINGS: Mapping[str, Lower] = {
     **REDUCTION,
     **COMPOSITE,
     **COLLECTIVE,
+    **WRITES,
     "constant": constant,
     "input": free,
     "random": random,

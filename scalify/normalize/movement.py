@@ -9,9 +9,10 @@ from scalify.layout.digits import ZERO, Expr, summed
 from scalify.layout.maps import IndexMap, along, broadcast, reshaped, reverse, sliced, transposed
 from scalify.normalize.affine import affine, written
 from scalify.normalize.choices import where
+from scalify.normalize.flat import addends
 from scalify.normalize.lowering import Lower, Lowering
 from scalify.normalize.terms import Access
-from scalify.normalize.windows import neighbours, next_to
+from scalify.normalize.windows import leading, neighbours, next_to, summands
 
 RankInts = tuple[int | RankInt, ...]
 
@@ -76,7 +77,24 @@ def concat(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
 def joined(low: Lowering, axis: int, operands: Sequence[Access]) -> Access:
     """What is not empty of the operands, one after the other."""
     pieces = [piece for piece in operands if piece.index.domain[axis]]
-    return concatenated(low, axis, pieces)
+    return concatenated(low, axis, [part for piece in pieces for part in pieces_of(low, axis, piece)])
+
+
+def pieces_of(low: Lowering, axis: int, x: Access) -> list[Access]:
+    """The pieces of which a value is put together along ``axis``; itself, if it is not."""
+    term, size = low.terms[x.term], x.index.domain[axis]
+    along_term = int(term.op.removeprefix("cat:")) if term.op.startswith("cat:") else 0
+    read = x.index.coordinates[along_term]
+    if not along_term or read != along(axis, size, offset=read.offset):
+        return [x]
+    found: list[Access] = []
+    start = -read.offset
+    for piece in term.operands:
+        stop = start + piece.index.domain[along_term]
+        if stop > 0 and start < size:
+            found.append(cut(low, x, axis, max(start, 0), min(stop, size)))
+        start = stop
+    return found
 
 
 def concatenated(low: Lowering, axis: int, pieces: Sequence[Access]) -> Access:
@@ -92,8 +110,8 @@ def concatenated(low: Lowering, axis: int, pieces: Sequence[Access]) -> Access:
 
 
 def _one_piece(low: Lowering, first: Access, second: Access, axis: int) -> Access | None:
-    """Two pieces as one: windows of one thing, or indices in even steps."""
-    both = neighbours(low.terms, first, second, axis)
+    """Two pieces as one: windows of one thing, sums of such, or indices in even steps."""
+    both = neighbours(low.terms, first, second, axis) or _one_sum(low, first, second, axis)
     one, other = affine(low.terms, first), affine(low.terms, second)
     if both is not None or one is None or other is None:
         return both
@@ -101,6 +119,30 @@ def _one_piece(low: Lowering, first: Access, second: Access, axis: int) -> Acces
     maps = [IndexMap(domain, (1,), (expr,)) for domain, expr in zip(domains, (one, other), strict=True)]
     steps = next_to(maps[0], maps[1], axis)
     return None if steps is None else written(low.terms, steps.domain, steps.coordinates[0])
+
+
+def _one_sum(low: Lowering, first: Access, second: Access, axis: int) -> Access | None:
+    """Sums of two whose addends are neighbours. Two elements of one thing are a sum over a window of it."""
+    pairs = _two_addends(low, first), _two_addends(low, second)
+    if len(pairs[0]) != 2 or len(pairs[1]) != 2:
+        return None
+    for others in (pairs[1], pairs[1][::-1]):
+        found = [neighbours(low.terms, *sides, axis) for sides in zip(pairs[0], others, strict=True)]
+        if found[0] is not None and found[1] is not None:
+            return low.terms.point("add", (found[0], found[1]))
+    return None
+
+
+def _two_addends(low: Lowering, x: Access) -> list[Access]:
+    opened = summands(low.terms, x)
+    if opened is None or not opened[1]:
+        return addends(low.terms, x)
+    inner, count = opened
+    domain = inner.index.domain
+    if count != 1 or domain[-1] != 2:
+        return [x]
+    halves = [cut(low, inner, len(domain) - 1, at, at + 1) for at in (0, 1)]
+    return [leading(low.terms, half, 1) for half in halves]
 
 
 def pad(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
@@ -144,15 +186,16 @@ def update(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     starts = cast(RankInts, node.attrs["starts"])
     if any(isinstance(start, RankInt) for start in starts):
         return low.unknown(node, operands)
-    return _replaced(low, x, new, cast(tuple[int, ...], starts), 1)
+    return replaced(low, x, new, cast(tuple[int, ...], starts), 1)
 
 
-def _replaced(low: Lowering, x: Access, new: Access, starts: tuple[int, ...], axis: int) -> Access:
+def replaced(low: Lowering, x: Access, new: Access, starts: tuple[int, ...], axis: int) -> Access:
+    """A box of ``x``, from ``axis`` on (the rank counted), replaced by ``new``."""
     if axis == len(x.index.domain):
         return new
     start = starts[axis - 1]
     size, extent = x.index.domain[axis], new.index.domain[axis]
-    middle = _replaced(low, cut(low, x, axis, start, start + extent), new, starts, axis + 1)
+    middle = replaced(low, cut(low, x, axis, start, start + extent), new, starts, axis + 1)
     pieces = [middle]
     if start:
         pieces.insert(0, cut(low, x, axis, 0, start))

@@ -187,7 +187,6 @@ REDUCTION: Mapping[str, Lower] = {
             "topk_values",
             "topk_indices",
             "take_along",
-            "scatter",
         ),
         along_axis,
     ),

@@ -109,6 +109,27 @@ def _logic(p: _Program) -> None:
         p.truth.append(p.build.add(op, *(p.rng.choice(p.truth) for _ in range(1 if op == "not" else 2))))
 
 
+def _of_truth(p: _Program) -> None:
+    """A mask that is held as a number, and compared with one."""
+    if p.truth:
+        mask = p.build.add("cast", p.rng.choice(p.truth), dtype="f32")
+        pair = [mask, p.rng.choice((p.number(), p.build.constant(0.5, "f32")))]
+        p.rng.shuffle(pair)
+        p.truth.append(p.build.add(p.rng.choice(("lt", "le", "gt", "ge", "eq", "ne")), *pair))
+        p.truth.append(p.build.add("cast", mask, dtype="bool"))
+
+
+def _row_by_row(p: _Program) -> None:
+    """Every row gets another one added, in a loop over rows."""
+    x, y = p.any(), p.any()
+    far = p.rng.choice((0, SHAPE[0] - 1))
+    for row in range(SHAPE[0]):
+        other = abs(far - row) if p.rng.random() < 0.9 else 0
+        both = p.build.add("add", _cut(p, x, 0, row, row + 1), _cut(p, y, 0, other, other + 1))
+        x = p.build.add("update_slice", x, both, starts=(row, 0))
+    p.real.append(x)
+
+
 def _whole(p: _Program) -> None:
     op = p.rng.choice(("add", "sub", "mul", "sub"))
     p.whole.append(p.build.add(op, p.rng.choice(p.whole), p.rng.choice((*p.whole, p.integer()))))
@@ -239,6 +260,8 @@ STEPS: tuple[Step, ...] = (
         _choice,
         _choice,
         _masked_softmax,
+        _of_truth,
+        _row_by_row,
         _normal,
         _folded,
         _windows,

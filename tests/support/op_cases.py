@@ -5,6 +5,7 @@ One long table on purpose, like the table of ops that it mirrors.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from types import MappingProxyType
 from typing import Any, cast
@@ -311,6 +312,28 @@ def _by_axis(op: str, dtype: str = "f32", **attrs: Attr) -> tuple[Make, ...]:
     return tuple(_on(op, (dtype, (2, 3, 4)), axis=axis, more=attrs) for axis in range(3))
 
 
+def _put_side_by_side(build: GraphBuilder, first: int, mode: str) -> NodeId:
+    """Rows whose numbers are known, and follow each other."""
+    rows = build.add("add", build.add("iota", axis=0, shape=(2,)), build.constant(first, "i64"))
+    x, src = build.input("x", "f32", (4, 3)), build.input("src", "f32", (2, 3))
+    return build.add("index_put", x, src, rows, mode=mode)
+
+
+def _put_into_pieces(build: GraphBuilder, rows: int, mode: str) -> NodeId:
+    """Into what is put together itself."""
+    parts = [build.input(name, "f32", (2, 3)) for name in ("x", "y")]
+    src = build.input("src", "f32", (rows, 3))
+    whole = build.add("concat", parts[0], build.add("tanh", parts[1]), axis=0)
+    return build.add("index_put", whole, src, build.input("i4", "i64", (rows,)), mode=mode)
+
+
+def _put_single_into_pieces(build: GraphBuilder, mode: str) -> NodeId:
+    parts = [build.input(name, "f32", (2, 3)) for name in ("x", "y")]
+    whole = build.add("concat", parts[0], build.add("tanh", parts[1]), axis=0)
+    places = [build.input(name, "i64", (2,)) for name in ("i4", "j3")]
+    return build.add("index_put", whole, build.input("src", "f32", (2,)), *places, mode=mode)
+
+
 def _scatters() -> Iterator[Make]:
     for mode in ("set", "add"):
         for x, indices, src in (((4, 3), (4, 2), (4, 2)), ((3, 4), (2, 2), (3, 4)), ((4, 4), (2, 3), (3, 3))):
@@ -323,6 +346,15 @@ def _scatters() -> Iterator[Make]:
                 axis=1,
                 mode=mode,
             )
+        yield _on(
+            "scatter",
+            ("f32", (3, 4)),
+            ("i64", (3, 9)),
+            ("f32", (4, 9)),
+            names=("x", "index3", "src"),
+            axis=1,
+            mode=mode,
+        )
         yield _on(
             "scatter",
             ("f32", (3, 4)),
@@ -609,17 +641,33 @@ MAKES: Mapping[str, tuple[Make, ...]] = {
         for axis, shape in ((0, (2, 4, 3)), (1, (3, 4, 3)), (2, (3, 4, 5)))
     ),
     "scatter": tuple(_scatters()),
-    "index_put": tuple(
-        _on(
-            "index_put",
-            ("f32", (3, 4)),
-            ("f32", src),
-            *(("i64", (2,)),) * count,
-            names=("x", "src", "i3", "j3"),
-            mode=mode,
-        )
-        for src, count in (((2, 4), 1), ((4,), 1), ((2,), 2))
-        for mode in ("set", "add")
+    "index_put": (
+        *(
+            _on(
+                "index_put",
+                ("f32", (3, 4)),
+                ("f32", src),
+                *(("i64", index),) * count,
+                names=("x", "src", "i3", "j3"),
+                mode=mode,
+            )
+            for src, index, count in (
+                ((2, 4), (2,), 1),
+                ((4,), (2,), 1),
+                ((2,), (2,), 2),
+                ((9, 4), (9,), 1),
+                ((2, 5, 4), (2, 5), 1),
+                ((3, 3), (3, 3), 2),
+            )
+            for mode in ("set", "add")
+        ),
+        *(
+            partial(_put_side_by_side, first=first, mode=mode)
+            for first in (0, 1, 2)
+            for mode in ("set", "add")
+        ),
+        *(partial(_put_single_into_pieces, mode=mode) for mode in ("set", "add")),
+        *(partial(_put_into_pieces, rows=rows, mode=mode) for rows in (2, 9) for mode in ("set", "add")),
     ),
     "one_hot": tuple(
         _on("one_hot", ("i64", shape), names=("i5",), classes=classes)
