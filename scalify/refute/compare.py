@@ -17,6 +17,7 @@ from scalify.refute.place import places, read
 from scalify.relate.model import OutputRelation
 from scalify.verdict import Difference, OutputDifference
 
+NO_VALUE = "no value"
 LARGEST_DENOMINATOR = 64
 ALIKE = 2.0**-24
 SURE = 2.0**-10
@@ -145,7 +146,7 @@ def summary(one: Compared) -> OutputDifference:
 def _pattern(one: Compared) -> str:
     expected, found = one.expected[one.apart], one.found[one.apart]
     if not np.isfinite(found).any():
-        return "no value"
+        return NO_VALUE
     if not np.isfinite(found).all() or one.differing < 2:
         return ""
     if not found.any():
