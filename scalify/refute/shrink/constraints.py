@@ -13,7 +13,8 @@ from scalify.refute.shrink.classes import Classes, Dim
 POINTWISE = frozenset(op.name for op in ELEMENTWISE)
 ALONG = frozenset({
     "softmax", "log_softmax", "layer_norm", "rms_norm", "cumsum", "cumprod", "sort", "argsort", "tril",
-    "triu", "reverse", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "permute", "broadcast_from",
+    "triu", "reverse", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "permute",
+    "broadcast_from",
 })  # fmt: skip
 """Ops whose result has its operand's dimensions, one for one."""
 
