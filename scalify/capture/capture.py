@@ -7,7 +7,7 @@ process, behind PyTorch's fake process group, and the ranks are merged into one 
 more than where their shards start (uneven shards), their programs stand in it side by side.
 
 What is written: on one device, and with ``per_rank``, an archive of torch.export (without weights) that
-torch.export.load reads too; else a graph as text.
+torch.export.load reads too; else, and wherever there are gradients, a graph as text.
 """
 
 import json
@@ -19,6 +19,7 @@ from pathlib import Path
 import torch
 from torch.export import ExportedProgram
 
+from scalify.capture.differentiation import differentiation
 from scalify.capture.exported import export, program_of
 from scalify.capture.fake_ranks import Membership, as_rank
 from scalify.capture.fx import pure_operators
@@ -42,29 +43,42 @@ def capture(
     *,
     mesh: Mesh = SINGLE,
     per_rank: bool = False,
+    backward: bool = False,
     progress: Progress | None = None,
 ) -> tuple[Path, ...]:
-    """Capture a build function's program; the files that were written."""
+    """Capture a build function's program; the files that were written. ``backward``: with gradients."""
     build = load_build(target)
     name = target.rpartition(":")[2]
-    if mesh.size == 1:
+    if backward and per_rank:
+        raise CaptureFailed("gradients have no archive per rank", hint="capture without --per-rank")
+    if mesh.size == 1 and not backward:
         return (_write_single(build, output, name),)
     if per_rank:
         return _write_ranks(build, output, name, mesh, progress)
-    graph = captured(build, name=name, mesh=mesh, progress=progress)
+    graph = captured(build, name=name, mesh=mesh, backward=backward, progress=progress)
     save(graph, output)
     return (output,)
 
 
-def captured(build: Build, *, name: str, mesh: Mesh = SINGLE, progress: Progress | None = None) -> Graph:
-    """The graph of what a build function returns, for all ranks of the mesh at once."""
+def captured(
+    build: Build,
+    *,
+    name: str,
+    mesh: Mesh = SINGLE,
+    backward: bool = False,
+    progress: Progress | None = None,
+) -> Graph:
+    """The graph of what a build function returns, for all ranks of the mesh at once.
+
+    ``backward``: gradients are outputs too, see ``scalify.capture.gradients``.
+    """
     if mesh.size == 1:
-        return translate(_program(built(build()), name, None))
+        return translate(_program(built(build()), name, None, backward))
     programs: dict[int, Program] = {}
     graphs: dict[int, Graph] = {}
     for rank in range(mesh.size):
         with as_rank(mesh, rank) as membership:
-            program = _program(built(build(rank, membership.groups)), name, membership)
+            program = _program(built(build(rank, membership.groups)), name, membership, backward)
         same = next((other for other, known in programs.items() if known == program), None)
         graphs[rank] = translate(program) if same is None else graphs[same]
         if same is None:
@@ -79,14 +93,27 @@ def captured(build: Build, *, name: str, mesh: Mesh = SINGLE, progress: Progress
         ) from error
 
 
-def _program(module: Built, name: str, membership: Membership | None) -> Program:
+def _program(module: Built, name: str, membership: Membership | None, backward: bool) -> Program:
     mesh = SINGLE if membership is None else membership.mesh
-    if _is_sharded(module):
-        return traced(
-            module, name=name, mesh=mesh, groups=None if membership is None else membership.partitions
-        )
-    exported = export(module)
-    return program_of(exported, name=name, mesh=mesh, groups=membership.partitions() if membership else {})
+    groups = None if membership is None else membership.partitions
+    if backward or _is_sharded(module):
+        return traced(module, name=name, mesh=mesh, groups=groups, backward=backward)
+    exported = _exported(module)
+    if exported is None:
+        return traced(module, name=name, mesh=mesh, groups=groups, differentiates=True)
+    return program_of(exported, name=name, mesh=mesh, groups=groups() if groups else {})
+
+
+def _exported(module: Built) -> ExportedProgram | None:
+    """None where the module asks for gradients itself, which only tracing sees."""
+    with differentiation() as noticed:
+        try:
+            exported = export(module)
+        except CaptureFailed:
+            if not noticed.happened:
+                raise
+            return None
+    return None if noticed.happened else exported
 
 
 def _is_sharded(module: Built) -> bool:
@@ -98,7 +125,11 @@ def _write_single(build: Build, output: Path, name: str) -> Path:
     module = built(build())
     if _is_sharded(module):
         raise CaptureFailed("the module holds DTensors but there is no mesh", hint="say --mesh tp=4")
-    _write(export(module), output, Beside(name=name))
+    exported = _exported(module)
+    if exported is None:
+        save(translate(traced(module, name=name, differentiates=True)), output)
+    else:
+        _write(exported, output, Beside(name=name))
     return output
 
 
@@ -114,7 +145,12 @@ def _write_ranks(
                 raise CaptureFailed(
                     "a module of DTensors has no archive per rank", hint="capture it without --per-rank"
                 )
-            exported = export(module)
+            exported = _exported(module)
+            if exported is None:
+                raise CaptureFailed(
+                    "a module that asks for gradients has no archive per rank",
+                    hint="capture it without --per-rank",
+                )
             known = Beside(mesh=mesh, rank=rank, groups=membership.partitions(), name=name)
             _write(exported, path, known)
         paths.append(path)

@@ -15,7 +15,7 @@ from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 
 from scalify.errors import CaptureFailed
-from scalify.ir.graph import DType, TensorType
+from scalify.ir.graph import DType, Site, TensorType
 from scalify.load.torch_export.program import Argument, Body, Call, DTypeName, Foreign, Ref, Value, ValueName
 from scalify.load.torch_export.sites import frames
 
@@ -45,10 +45,11 @@ def value_of(tensor: torch.Tensor, name: str) -> Value:
 
 @dataclass(slots=True)
 class FxReader:
-    """Reads the calls of one graph. ``scopes`` says where nodes stand, if the nodes themselves do not."""
+    """Reads the calls of one graph. ``scopes`` and ``stacks`` say where nodes stand, if these do not."""
 
     module: GraphModule
     scopes: Mapping[str, str] = field(default_factory=dict[str, str])
+    stacks: Mapping[str, tuple[Site, ...]] = field(default_factory=dict[str, tuple[Site, ...]])
     _renamed: dict[Node, ValueName] = field(default_factory=dict[Node, ValueName])
     _bodies: dict[Node, Body] = field(default_factory=dict[Node, Body])
 
@@ -115,7 +116,7 @@ class FxReader:
             target=str(target) if isinstance(target, OpOverload) else f"higher_order.{target}",
             arguments=MappingProxyType(arguments),
             results=self._results(node),
-            stack=frames(node.meta.get("stack_trace") or ""),
+            stack=self.stacks.get(node.name) or frames(node.meta.get("stack_trace") or ""),
             scope=self._scope(node),
         )
 

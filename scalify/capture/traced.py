@@ -1,4 +1,4 @@
-"""A module through ``make_fx``: for models of DTensors, which torch.export does not take.
+"""A module through ``make_fx``: for models of DTensors and for gradients, which torch.export does not take.
 
 The program is over each rank's local tensors: parameters and inputs that are DTensors go in as their
 local parts and are made DTensors again inside, so that PyTorch's own redistribution is part of what is
@@ -6,50 +6,121 @@ recorded. Operators are those below autograd (``mm``, ``t``, ``_softmax``), not 
 """
 
 import inspect
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Literal, TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch._subclasses import FakeTensorMode
 from torch.distributed.tensor import DTensor
 from torch.func import functional_call
 from torch.fx import GraphModule, Node
-from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils import _pytree as pytree
 
+from scalify.capture.decomposed import DECOMPOSED
 from scalify.capture.exported import stored_values
 from scalify.capture.failure import capture_failed
 from scalify.capture.fx import FxReader, origin, pure_operators, tensor_type
+from scalify.capture.gradients import cotangents, gradients
 from scalify.capture.target import Built
+from scalify.capture.watch import Watch
+from scalify.errors import CaptureFailed
 from scalify.ir.mesh import SINGLE, Groups, Mesh
 from scalify.load.torch_export.program import Parameter, Program, Result, ValueName
 
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """A tensor that the program takes: what it is called, and the user's own."""
+
+    label: str
+    role: Literal["input", "parameter", "buffer"]
+    tensor: Tensor
+
+    @property
+    def wants_gradient(self) -> bool:
+        """Whether autograd is to know of it."""
+        return self.tensor.requires_grad and self.tensor.is_floating_point()
+
 
 def traced(
-    built: Built, *, name: str, mesh: Mesh = SINGLE, groups: Callable[[], Mapping[str, Groups]] | None = None
+    built: Built,
+    *,
+    name: str,
+    mesh: Mesh = SINGLE,
+    groups: Callable[[], Mapping[str, Groups]] | None = None,
+    backward: bool = False,
+    differentiates: bool = False,
 ) -> Program:
-    """The records of what one call of the module does on this rank."""
-    named = [*built.module.named_parameters(), *built.module.named_buffers()]
-    flat, shape = pytree.tree_flatten((built.args, dict(built.kwargs)))
-    places = [place for place, leaf in enumerate(flat) if isinstance(leaf, Tensor)]
-    tensors = [*(tensor for _, tensor in named), *(flat[place] for place in places)]
+    """The records of what one call of the module does on this rank.
+
+    ``backward``: gradients are results too. ``differentiates``: the module asks for gradients itself.
+    """
+    step = _Step(built, learns=backward or differentiates)
+    watch = Watch(built.module)
+    asked = _traceable(step, lambda: cotangents(_tried(step, watch))) if backward else ()
+    labels: list[str] = []
 
     def run(*given: Tensor) -> list[object]:
-        state = {label: again(tensor, old) for (label, old), tensor in zip(named, given, strict=False)}
-        leaves = list(flat)
-        for place, tensor in zip(places, given[len(named) :], strict=True):
-            leaves[place] = again(tensor, flat[place])
-        args, kwargs = pytree.tree_unflatten(leaves, shape)
-        answer = functional_call(built.module, state, args, kwargs)
-        return [local(leaf) for leaf in pytree.tree_leaves(answer)]
+        leaves = step.leaves(given)
+        with watch:
+            results = step.results(leaves)
+            if backward:
+                results += gradients(step.given, leaves, results, given[len(leaves) :])
+            labels[:] = [label for label, _ in results]
+            return [local(value) for _, value in results]
 
-    scopes: dict[str, str] = {}
-    graph = _trace(run, [local(tensor) for tensor in tensors], built.module, scopes)
-    labels = [*((label, _role(built.module, label)) for label, _ in named)]
-    given = _input_names(built)
-    labels += [(given[place], "input") for place in places]
-    return _program(graph, labels, scopes, name, mesh, groups() if groups else {})
+    takes = [*step.given, *(Given(label=one.label, role="input", tensor=one.like) for one in asked)]
+    tensors = [local(given.tensor) for given in takes]
+    graph = _traceable(step, lambda: _recorded(run, tensors, learns=step.learns))
+    reader = FxReader(graph, MappingProxyType(watch.scopes), MappingProxyType(watch.stacks))
+    return _program(graph, reader, takes, labels, name, mesh, groups() if groups else {})
+
+
+class _Step:
+    """One call of the module, as a function of the tensors that it takes."""
+
+    def __init__(self, built: Built, *, learns: bool) -> None:
+        self.learns = learns
+        self._built = built
+        self._flat, self._shape = pytree.tree_flatten((built.args, dict(built.kwargs)))
+        self._places = [place for place, leaf in enumerate(self._flat) if isinstance(leaf, Tensor)]
+        parameters, buffers = list(built.module.named_parameters()), list(built.module.named_buffers())
+        names = _input_names(built)
+        self._state = [label for label, _ in [*parameters, *buffers]]
+        self.given = [
+            *(Given(label=label, role="parameter", tensor=tensor) for label, tensor in parameters),
+            *(Given(label=label, role="buffer", tensor=tensor) for label, tensor in buffers),
+            *(Given(label=names[at], role="input", tensor=self._flat[at]) for at in self._places),
+        ]
+
+    def leaves(self, given: Sequence[Tensor]) -> list[Tensor]:
+        """The given tensors, those that autograd is to know of as its leaves."""
+        if not self.learns:
+            return list(given)
+        return [
+            tensor.detach().requires_grad_() if one.wants_gradient else tensor
+            for one, tensor in zip(self.given, given, strict=False)
+        ]
+
+    def results(self, leaves: list[Tensor]) -> list[tuple[str, object]]:
+        """What the module gives, flat, each with its name."""
+        whole = [again(tensor, one.tensor) for one, tensor in zip(self.given, leaves, strict=True)]
+        state = dict(zip(self._state, whole, strict=False))
+        flat = list(self._flat)
+        for place, tensor in zip(self._places, whole[len(self._state) :], strict=True):
+            flat[place] = tensor
+        args, kwargs = pytree.tree_unflatten(flat, self._shape)
+        answer = functional_call(self._built.module, state, args, kwargs)
+        return [(f"output_{place}", leaf) for place, leaf in enumerate(pytree.tree_leaves(answer))]
 
 
 def local(value: object) -> object:
@@ -68,14 +139,26 @@ def again(tensor: Tensor, like: object) -> Tensor:
 
 def _input_names(built: Built) -> list[str]:
     """Of every leaf of the arguments, as torch.export names them: after what ``forward`` calls them."""
-    positional = list(inspect.signature(built.module.forward).parameters)
+    positional, rest = _positional(built)
     keyed, _ = pytree.tree_flatten_with_path((built.args, dict(built.kwargs)))
     names: list[str] = []
     for path, _ in keyed:
         by_place, first, *inner = [_key(part) for part in path]
-        named = by_place == "1" or int(first) >= len(positional)
-        names.append("_".join([first if named else positional[int(first)], *inner]))
+        if by_place == "1":
+            names.append("_".join([first, *inner]))
+        elif int(first) < len(positional):
+            names.append("_".join([positional[int(first)], *inner]))
+        else:
+            names.append("_".join([rest, str(int(first) - len(positional)), *inner]))
     return names
+
+
+def _positional(built: Built) -> tuple[list[str], str]:
+    """What ``forward`` calls its arguments, and those that come after them."""
+    taken = inspect.signature(built.module.forward).parameters.values()
+    rest = [one.name for one in taken if one.kind is inspect.Parameter.VAR_POSITIONAL]
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [one.name for one in taken if one.kind not in variable], rest[0] if rest else "args"
 
 
 def _key(part: object) -> str:
@@ -85,16 +168,23 @@ def _key(part: object) -> str:
     return str(part)
 
 
-def _role(module: nn.Module, label: str) -> str:
-    return "parameter" if label in dict(module.named_parameters()) else "buffer"
+def _tried(step: _Step, watch: Watch) -> list[tuple[str, object]]:
+    """The results of a call of which nothing is recorded."""
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode, watch:
+        tensors = [local(given.tensor) for given in step.given]
+        faked = [mode.from_tensor(tensor) for tensor in tensors if isinstance(tensor, Tensor)]
+        return step.results(step.leaves(faked))
 
 
-def _trace(
-    run: Callable[..., object], tensors: list[object], module: nn.Module, scopes: dict[str, str]
-) -> GraphModule:
+def _traceable(step: _Step, run: Callable[[], Made]) -> Made:
+    """What fails here is the user's to put right."""
+    attention = sdpa_kernel(SDPBackend.MATH) if step.learns else nullcontext()
     try:
-        with _scoped(module, scopes), torch.no_grad():
-            return make_fx(run, tracing_mode="fake", record_stack_traces=True)(*tensors)
+        with warnings.catch_warnings(), attention, torch.set_grad_enabled(step.learns):
+            warnings.simplefilter("ignore")
+            return run()
+    except CaptureFailed:
+        raise
     except Exception as error:
         raise capture_failed(
             error,
@@ -103,77 +193,43 @@ def _trace(
         ) from error
 
 
-@contextmanager
-def _scoped(module: nn.Module, scopes: dict[str, str]) -> Generator[None]:
-    """Say of every node in which submodule it was made, by watching calls begin and end."""
-    open_paths: list[tuple[str, Node | None]] = []
-
-    def last() -> Node | None:
-        mode = get_proxy_mode()
-        nodes = mode.tracer.graph.nodes if mode is not None else ()
-        return next(iter(reversed(nodes)), None)
-
-    def settle(since: Node | None, until: Node | None, path: str) -> None:
-        while until is not None and until is not since and until.op != "root":
-            scopes.setdefault(until.name, path)
-            until = until.prev
-
-    def entered(path: str) -> Callable[..., None]:
-        def hook(*_: object) -> None:
-            open_paths.append((path, last()))
-
-        return hook
-
-    def left(*_: object) -> None:
-        path, since = open_paths.pop()
-        settle(since, last(), path)
-
-    handles = [
-        handle
-        for path, inner in module.named_modules()
-        for handle in (
-            inner.register_forward_pre_hook(entered(path), prepend=True),
-            inner.register_forward_hook(left),
-        )
-    ]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
+def _recorded(run: Callable[..., object], tensors: list[object], *, learns: bool) -> GraphModule:
+    table = dict(DECOMPOSED) if learns else {}
+    return make_fx(run, tracing_mode="fake", decomposition_table=table)(*tensors)
 
 
 def _program(
     graph: GraphModule,
-    labels: list[tuple[str, str]],
-    scopes: Mapping[str, str],
+    reader: FxReader,
+    takes: list[Given],
+    labels: list[str],
     name: str,
     mesh: Mesh,
     groups: Mapping[str, Groups],
 ) -> Program:
-    reader = FxReader(graph, MappingProxyType(dict(scopes)))
     nodes = [node for node in graph.graph.nodes if node.op == "placeholder"]
-    parameters = [_parameter(node, *labelled) for node, labelled in zip(nodes, labels, strict=True)]
+    parameters = [_parameter(node, given) for node, given in zip(nodes, takes, strict=True)]
     parameters += [_closed_over(graph, node) for node in graph.graph.nodes if _is_constant(graph, node)]
+    calls, outputs = reader.calls(), reader.outputs()
     return Program(
         name=name,
         origin=origin(graph),
         parameters=tuple(parameters),
-        calls=reader.calls(),
-        results=tuple(Result(value=output) for output in reader.outputs()),
+        calls=calls,
+        results=tuple(Result(value=value, label=label) for value, label in zip(outputs, labels, strict=True)),
         mesh=mesh,
         groups=groups,
         pure=pure_operators(graph),
     )
 
 
-def _parameter(node: Node, label: str, role: str) -> Parameter:
+def _parameter(node: Node, given: Given) -> Parameter:
     tensor = node.meta["val"]
     return Parameter(
         name=ValueName(node.name),
-        label=label,
-        role="parameter" if role == "parameter" else "buffer" if role == "buffer" else "input",
-        type=tensor_type(tensor, label),
+        label=given.label,
+        role=given.role,
+        type=tensor_type(tensor, given.label),
         contiguous=tensor.is_contiguous(),
     )
 

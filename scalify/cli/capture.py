@@ -28,6 +28,9 @@ def capture(
     per_rank: Annotated[
         bool, typer.Option("--per-rank", help="A file for every rank, not one for all.")
     ] = False,
+    backward: Annotated[
+        bool, typer.Option("--backward", help="Gradients of its parameters are outputs too.")
+    ] = False,
 ) -> None:
     """Write the graph of a PyTorch model. No weights are needed: build it on the meta device."""
     from scalify.capture import capture as capture_graph
@@ -36,6 +39,8 @@ def capture(
 
     ranks = Mesh(axes=mesh_axes(mesh) if mesh else ())
     with progress_bar("capturing") as progress:
-        files = capture_graph(target, output, mesh=ranks, per_rank=per_rank, progress=progress)
+        files = capture_graph(
+            target, output, mesh=ranks, per_rank=per_rank, backward=backward, progress=progress
+        )
     for file in files:
         typer.echo(f"wrote {file}", err=True)

@@ -91,10 +91,14 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a program gives. ``updates`` is the label of a parameter whose contents it replaces."""
+    """What a program gives. ``updates`` is the label of a parameter whose contents it replaces.
+
+    ``label`` is what it is called, where it has a name.
+    """
 
     value: "Argument"
     updates: str | None = None
+    label: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,10 @@ from functools import lru_cache
 from scalify.ir.graph import Site
 
 _FRAME = re.compile(r'^\s*File "([^"\n]{1,4096})", line (\d{1,9}), in (.{1,512})$', re.MULTILINE)
-_TORCH = re.compile(r"[/\\](?:site|dist)-packages[/\\]torch[/\\]|^<|[/\\]torch[/\\]nn[/\\]modules[/\\]")
+_TORCH = re.compile(
+    r"[/\\](?:site|dist)-packages[/\\]torch[/\\]|^<|[/\\]torch[/\\]nn[/\\]modules[/\\]"
+    r"|[/\\](?:typing_extensions|contextlib|functools|warnings)\.py$"  # What decorators put in between.
+)
 _DEEPEST_STACK = 200
 
 
@@ -20,10 +23,13 @@ def frames(trace: str) -> tuple[Site, ...]:
     """The user's frames, outermost first."""
     found = _FRAME.findall(trace)[-_DEEPEST_STACK:]
     return tuple(
-        Site(file=file, line=int(line), function=function)
-        for file, line, function in found
-        if not _TORCH.search(file)
+        Site(file=file, line=int(line), function=function) for file, line, function in found if is_users(file)
     )
+
+
+def is_users(file: str) -> bool:
+    """Whether a frame of this file is not PyTorch's own."""
+    return _TORCH.search(file) is None
 
 
 @lru_cache(maxsize=20_000)

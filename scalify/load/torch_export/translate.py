@@ -93,7 +93,7 @@ class _Translation:
             if not isinstance(result.value, Ref):
                 continue
             wire = self._memory.read(result.value.name)
-            name = f"output_{number}" if result.updates is None else result.updates
+            name = result.label or result.updates or f"output_{number}"
             self._outputs.append(Output(name=name, value=wire.id, alias=result.updates))
             updated.add(result.updates or "")
         for parameter in self._program.parameters:

@@ -14,6 +14,7 @@ from scalify.load.torch_export.meaning.contraction import CONTRACTION
 from scalify.load.torch_export.meaning.convolution import CONVOLUTION
 from scalify.load.torch_export.meaning.creation import CREATION
 from scalify.load.torch_export.meaning.elementwise import ELEMENTWISE
+from scalify.load.torch_export.meaning.gradients import GRADIENTS
 from scalify.load.torch_export.meaning.indexing import INDEXING
 from scalify.load.torch_export.meaning.joining import JOINING
 from scalify.load.torch_export.meaning.loss import LOSS
@@ -24,7 +25,7 @@ from scalify.load.torch_export.meaning.reduction import REDUCTION
 from scalify.load.torch_export.operation import Meaning, Meanings
 
 _FAMILIES: tuple[Meanings, ...] = (
-    ARITHMETIC, ATTENTION, COLLECTIVES, CONTRACTION, CONVOLUTION, CREATION, ELEMENTWISE, INDEXING,
+    ARITHMETIC, ATTENTION, COLLECTIVES, CONTRACTION, CONVOLUTION, CREATION, ELEMENTWISE, GRADIENTS, INDEXING,
     JOINING, LOSS, MOVEMENT, NORMALIZATION, ORDERING, REDUCTION,
 )  # fmt: skip
 

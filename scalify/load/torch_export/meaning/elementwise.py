@@ -155,6 +155,7 @@ _NAMES = (
 ELEMENTWISE: Meanings = MappingProxyType({
     **{f"aten.{name}": _function(name) for name in _NAMES},
     "aten.negative": _function("neg"),
+    "aten.sgn": _function("sign"),
     **{f"aten.{name}": _rounding(name) for name in ("floor", "ceil", "round", "trunc")},
     "aten.isfinite": _predicate("is_finite"),
     "aten.isnan": _predicate("is_nan"),

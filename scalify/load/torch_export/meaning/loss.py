@@ -3,7 +3,7 @@
 from math import prod
 from types import MappingProxyType
 
-from scalify.ir.graph import Attr
+from scalify.ir.graph import Attr, DType
 from scalify.load.torch_export.emit import Wire
 from scalify.load.torch_export.operation import Meanings, Operation, Outcome, Unmodelled
 from scalify.load.torch_export.scalars import kind
@@ -11,7 +11,8 @@ from scalify.load.torch_export.scalars import kind
 _REDUCTIONS = ("none", "mean", "sum")
 
 
-def _reduction(op: Operation) -> str:
+def reduction(op: Operation) -> str:
+    """What is made of the losses of all rows."""
     number = op.integer("reduction", 1)
     if not 0 <= number < len(_REDUCTIONS):
         raise Unmodelled(f"reduction number {number}")
@@ -31,7 +32,7 @@ def _cross_entropy(op: Operation) -> Wire:
     elif rank > 2:
         logits = op.emit.transpose(logits, [0, *range(2, rank), 1])
         logits = op.emit.reshape(logits, (prod(logits.shape[:-1]), logits.shape[-1]))
-    attrs: dict[str, Attr] = {"ignore_index": op.integer("ignore_index", -100), "reduction": _reduction(op)}
+    attrs: dict[str, Attr] = {"ignore_index": op.integer("ignore_index", -100), "reduction": reduction(op)}
     made = op.emit.elementwise(
         "cross_entropy", logits, op.emit.flat(target), dtype=op.result.dtype, attrs=attrs
     )
@@ -57,28 +58,36 @@ def _nll_loss(op: Operation) -> Wire:
     loss = op.emit.elementwise("neg", picked, dtype=dtype)
     loss = op.emit.elementwise("where", ignored, op.emit.constant(dtype, 0), loss, dtype=dtype)
     rows = op.emit.reshape(loss, target.shape)
-    if _reduction(op) == "none":
+    if reduction(op) == "none":
         return rows
     total = op.emit.reduce("sum", rows, (0,), False, dtype)
-    if _reduction(op) == "sum":
+    if reduction(op) == "sum":
         return total
-    kept = op.emit.cast(
-        op.emit.elementwise("not", op.emit.reshape(ignored, target.shape), dtype="bool"), dtype
-    )
-    return op.emit.elementwise("div", total, op.emit.reduce("sum", kept, (0,), False, dtype), dtype=dtype)
+    return op.emit.elementwise("div", total, _counted(op, dtype), dtype=dtype)
+
+
+def _counted(op: Operation, dtype: DType) -> Wire:
+    """How many rows are not ignored."""
+    target = op.tensor("target")
+    number = op.emit.constant(target.dtype, op.integer("ignore_index", -100))
+    kept = op.emit.elementwise("ne", target, number, dtype="bool")
+    return op.emit.reduce("sum", op.emit.cast(kept, dtype), (0,), False, dtype)
 
 
 def _nll_forward(op: Operation) -> Outcome:
-    return _nll_loss(op), None
+    """With the number of rows that count, which PyTorch gives only where the loss is divided by it."""
+    dtype = op.result.dtype
+    mean = reduction(op) == "mean"
+    return _nll_loss(op), _counted(op, dtype) if mean else op.emit.constant(dtype, 0)
 
 
 def _mse(op: Operation) -> Wire:
     dtype = op.result.dtype
     distance = op.emit.elementwise("sub", op.tensor("self"), op.tensor("target"), dtype=dtype)
     squares = op.emit.elementwise("mul", distance, distance, dtype=dtype)
-    if _reduction(op) == "none":
+    if reduction(op) == "none":
         return squares
-    return op.emit.reduce(_reduction(op), squares, range(len(squares.shape)), False, dtype)
+    return op.emit.reduce(reduction(op), squares, range(len(squares.shape)), False, dtype)
 
 
 LOSS: Meanings = MappingProxyType({
