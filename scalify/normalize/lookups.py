@@ -6,12 +6,13 @@ up a row of its own even where the index is not among them, and then discards wh
     inside * sum over v of ((index - first) * inside == v) * value[v],   inside: 0 <= index - first < rows
 
 Where ``inside`` is 1, that is the sum over v of (index - first == v) * value[v]. Where it is 0, no ``v`` of
-the part equals ``index - first``, and that sum is 0 too: so ``inside`` may be left out, in both places.
+the part equals ``index - first``, and that sum is 0 too: so ``inside`` may be left out, in both places. The
+same holds of a row by itself, to which gradients of look-ups are added.
 """
 
 from collections.abc import Sequence
 
-from scalify.layout.digits import aligned
+from scalify.layout.digits import aligned, bounds
 from scalify.layout.maps import IndexMap, along
 from scalify.normalize.affine import Linear, linear
 from scalify.normalize.choices import equal
@@ -61,7 +62,8 @@ def _settled(low: Lowering, inside: Access, rest: Sequence[Access]) -> Access | 
         if plain is None:
             continue
         position, row = plain
-        spare = [not _is_implied(low, factor, position, rows) for factor in beside]
+        most = bounds(row.index.coordinates[1])[1]
+        spare = [not _is_implied(low, factor, position, most + 1) for factor in beside]
         if all(spare):
             continue
         changed = [equal(low, position, row) if factor is hit else factor for factor in inner]
@@ -84,7 +86,8 @@ def _without_conditions(
     for position, row in (sides, sides[::-1]):
         if position is None or row is None or low.terms[row.term].op != "index":
             continue
-        if row.index.coordinates[1] != along(dim, rows):
+        # Of a sum, all rows; of one row alone, whichever it is.
+        if rows > 1 and row.index.coordinates[1] != along(dim, rows):
             continue
         parts = factors(low.terms, position)
         conditions = [part for part in parts if low.terms[part.term].op in COMPARISONS]

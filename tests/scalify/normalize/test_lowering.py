@@ -226,3 +226,31 @@ def test_a_diagonal_that_is_looked_up_says_nothing_of_the_rest() -> None:
     assert not terms.in_range
     terms.assume_in_range(rows, 3)
     assert terms.in_range == {(rows.term, 3)}
+
+
+@pytest.mark.parametrize(("first", "rows"), [(0, 3), (3, 3), (2, 1), (1, 4)])
+@pytest.mark.parametrize("masked", ["both", "index", "value"])
+def test_what_a_part_of_a_table_is_added_counts_only_where_it_is_masked(
+    first: int, rows: int, masked: str
+) -> None:
+    """The gradient of a part of an embedding, with its masks, and with one of them forgotten."""
+    build = GraphBuilder("gradient")
+    index, grad = build.input("index", "i64", (5,)), build.input("grad", "f32", (5, 2))
+    moved = build.add("sub", index, build.constant(first, "i64"))
+    not_before = build.add("ge", moved, build.constant(0, "i64"))
+    inside = build.add("and", not_before, build.add("lt", moved, build.constant(rows, "i64")))
+    nowhere = build.constant(0, "i64")
+    place = (
+        build.add("where", inside, moved, nowhere)
+        if masked != "value"
+        else build.add("clamp", nowhere, moved, build.constant(rows - 1, "i64"))
+    )
+    column = build.add("reshape", inside, shape=(5, 1))
+    value = build.add("where", column, grad, build.constant(0.0, "f32")) if masked != "index" else grad
+    table = build.constant(0.0, "f32", (rows, 2))
+    build.output("y", build.add("index_put", table, value, place, mode="add"))
+    rng = np.random.default_rng(first)
+    for _ in range(20):
+        assert_same_meaning(
+            build.graph(), {"index": [rng.integers(0, 6, 5)], "grad": [rng.standard_normal((5, 2))]}
+        )
