@@ -35,6 +35,7 @@ class VerifyCommand(ReadsDirectly):
         "candidate": list,
         "relations": Path,
         "define": list,
+        "ops": Path,
         "output": Path,
         "output_format": Format,
         "time_limit": seconds,
@@ -59,6 +60,14 @@ def verify(
         list[str] | None,
         typer.Option("--define", metavar="OP=GRAPH", help="What an unknown operation computes; repeatable."),
     ] = None,
+    ops: Annotated[
+        Path | None,
+        typer.Option(
+            "--ops",
+            metavar="FILE",
+            help="Reference functions of unknown operations, *.py: code, which the prover RUNS.",
+        ),
+    ] = None,
     output_format: FormatOption = Format.TEXT,
     output: Annotated[
         Path | None,
@@ -75,7 +84,7 @@ def verify(
     ] = "60",  # pyright: ignore[reportArgumentType]
     witness: Annotated[
         Path | None,
-        typer.Option("--witness", metavar="FILE", help="Where to write such values, *.witness.json."),
+        typer.Option("--witness", metavar="FILE", help="Write such values there; with -o, beside the result."),
     ] = None,
     memo: Annotated[bool, typer.Option("--memo/--no-memo", help="Prove equal regions once.")] = True,
     partition: Annotated[
@@ -105,6 +114,7 @@ def verify(
         candidate=side_files(candidate),
         relations=None if relations is None else str(relations),
         definitions=tuple(map(definition, define or ())),
+        ops=None if ops is None else str(ops),
         partition=partition,
         memo=memo,
         duration_s=time_limit,
@@ -116,7 +126,9 @@ def verify(
 
         with progress_bar("proving") as progress:
             result = prover.result(progress)
-    if result.witness is not None:
+    if witness is None and output is not None:
+        witness = output.with_suffix(".witness.json")
+    if result.witness is not None and witness is not None:
         from scalify.report.witness_file import keep
 
         result = keep(result, request, witness)

@@ -4,7 +4,6 @@ Long inputs are not in it: they follow from the draw (``scalify.refute.draw``), 
 they came out as they were. Files from elsewhere are read as strictly as results are; nothing in them is run.
 """
 
-import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -36,11 +35,8 @@ class WitnessFile:
     witness: Witness
 
 
-def keep(result: Result, request: Request, path: Path | None) -> Result:
-    """Write the witness of a refutation, and say in the result where it is.
-
-    Without a ``path`` it goes to the current folder, by the candidate's name, if that can be written to.
-    """
+def keep(result: Result, request: Request, path: Path) -> Result:
+    """Write the witness of a refutation, and say in the result where it is."""
     if result.witness is None:
         raise ValueError("only what is refuted has a witness")
     content = WitnessFile(
@@ -51,15 +47,8 @@ def keep(result: Result, request: Request, path: Path | None) -> Result:
         definitions=request.definitions,
         witness=result.witness,
     )
-    chosen = path or Path(f"{_stem(request.candidate[0])}.witness.json")
-    if path is None and not os.access(chosen.parent, os.W_OK | os.X_OK):
-        return result
-    save(content, chosen)
-    return replace(result, witness_file=str(chosen))
-
-
-def _stem(path: str) -> str:
-    return Path(path).name.partition(".")[0] or "candidate"
+    save(content, path)
+    return replace(result, witness_file=str(path))
 
 
 def save(content: WitnessFile, path: Path) -> None:
