@@ -83,7 +83,7 @@ def _start(low: Lowering, indices: Sequence[Access]) -> int | None:
 
 
 def _put(low: Lowering, node: Node, x: Access, first: int, src: Access, indices: Sequence[Access]) -> Access:
-    """Into the rows of dimension 1 from ``first`` on. What is written lies behind x's dimensions in the domain."""
+    """Into the rows of dimension 1 from ``first`` on. In the domain, what is written lies behind x."""
     shape, written = x.index.domain, indices[0].index.domain[1:]
     domain = (*shape, *written)
     places = [0, *range(len(shape), len(domain))]
