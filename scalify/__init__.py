@@ -2,7 +2,13 @@
 
     >>> verdict = scalify.verify("model.pt", "model-tp4.pt")
 
-Nothing heavy is imported before something is verified.
+A side is a file, a file for each rank, or a program in memory: an exported program, an FX ``GraphModule``,
+or a module with arguments to call it with::
+
+    >>> verdict = scalify.verify((model, (x,)), torch.export.export(fused, (x,)))
+    >>> verdict = scalify.verify("model.onnx", graph_module)
+
+What is read, and how: docs/scalify-front-ends.md. Nothing heavy is imported before something is verified.
 """
 
 from typing import TYPE_CHECKING
@@ -11,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from scalify.prove.verify import Options
+    from scalify.refute.budget import Search
     from scalify.verdict import Verdict
     from scalify.verification import AnyPath, Side
 
@@ -25,16 +32,22 @@ def verify(
     *,
     relations: "AnyPath | None" = None,
     definitions: "Mapping[str, Sequence[AnyPath]] | None" = None,
+    ops: "AnyPath | None" = None,
     options: "Options | None" = None,
+    search: "Search | None" = None,
     progress: "Callable[[int, int], None] | None" = None,
 ) -> "Verdict":
-    """Prove that the candidate's outputs make up the baseline's: Proved, or Unknown with what is in the way.
+    """Prove that the candidate's outputs make up the baseline's: Proved, Refuted with values on which they
+    differ, or Unknown with what is in the way.
 
-    A side is a graph, the path of one, or a path for each of its ranks; ``relations`` is a file that states
-    how inputs lie on the ranks, ``definitions`` are files of graphs by the unknown operations that they
-    define. This runs here and now, bounded by the options' budget alone; the command of this name runs it in
-    a process of its own, with limits of time and memory.
+    A side is a graph, the path of one, or a path for each of its ranks; or an ``ExportedProgram``, a
+    ``GraphModule``, or ``(module, args)``. ``relations`` is a file that states how inputs lie on the ranks,
+    ``definitions`` are files of graphs by the unknown operations that they define. ``ops`` is a Python file
+    of reference functions of such operations: code, which is run. All happens here and now, bounded by the
+    options' budget alone; the command of this name does it in a process of its own, with limits of time and
+    memory.
     """
+    from scalify.refute.budget import Search
     from scalify.verification import verification
 
     return verification(
@@ -42,6 +55,8 @@ def verify(
         candidate,
         relations=relations,
         definitions=definitions,
+        ops=ops,
         options=options,
+        search=Search() if search is None else search,
         progress=progress,
     ).verdict

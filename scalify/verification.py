@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from scalify.ir.graph import Graph
 from scalify.load import load, load_side
@@ -20,11 +20,16 @@ from scalify.relate.model import Relations
 from scalify.verdict import Refuted, Unknown, Verdict
 
 if TYPE_CHECKING:
+    from torch import nn
+    from torch.export import ExportedProgram
+
+    from scalify.capture.references import References
     from scalify.relate.stated import Stated
 
 AnyPath = str | PathLike[str]
-Side = Graph | AnyPath | Sequence[AnyPath]
-"""A program: itself, its file, or a file for each of its ranks."""
+Side: TypeAlias = "Graph | AnyPath | Sequence[AnyPath] | ExportedProgram | nn.Module | tuple[object, ...]"
+"""A program: its graph, its file, a file for each of its ranks, or what PyTorch holds in memory: an exported
+program, a GraphModule, or a module or GraphModule with the arguments to call it with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +39,7 @@ class Problem:
     baseline: Graph
     candidate: Graph
     relations: Relations
+    refused: tuple[str, ...] = ()  # definitions that did not fit, and why
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +60,7 @@ def verification(
     *,
     relations: AnyPath | None = None,
     definitions: Mapping[str, Sequence[AnyPath]] | None = None,
+    ops: AnyPath | None = None,
     options: Options | None = None,
     search: Search | None = None,
     posed: Callable[[Problem], None] | None = None,
@@ -61,10 +68,11 @@ def verification(
 ) -> Verification:
     """Prove that the candidate's outputs make up the baseline's.
 
-    ``relations`` is a file of stated ones; ``definitions`` are files of graphs by the operations they define.
+    ``relations`` is a file of stated ones; ``definitions`` are files of graphs by the operations they define,
+    ``ops`` is a Python file of reference functions, which is run.
     Where no proof is found, values on which the programs differ are searched, unless there is no ``search``.
     """
-    problem = problem_of(baseline, candidate, relations, definitions)
+    problem = problem_of(baseline, candidate, relations, definitions, ops)
     if posed is not None:
         posed(problem)
     verdict = verify(problem.baseline, problem.candidate, problem.relations, options, progress=progress)
@@ -73,6 +81,8 @@ def verification(
         from scalify.refute.refute import refute
 
         verdict = refute(problem.baseline, problem.candidate, problem.relations, verdict, search)
+    if isinstance(verdict, Unknown) and problem.refused:
+        verdict = replace(verdict, missing=(*verdict.missing, *problem.refused))
     if isinstance(verdict, Refuted):
         return Verification(problem=problem, verdict=verdict)
     found = precision(problem.baseline, problem.candidate, problem.relations)
@@ -84,6 +94,7 @@ def problem_of(
     candidate: Side,
     relations: "AnyPath | Stated | None" = None,
     definitions: Mapping[str, Sequence[AnyPath]] | None = None,
+    ops: AnyPath | None = None,
 ) -> Problem:
     """Both programs, and how the baseline's inputs lie on the candidate's ranks."""
     from scalify.definitions import define
@@ -91,19 +102,36 @@ def problem_of(
     from scalify.relate.stated import read_stated
 
     known = {target: [load(Path(path)) for path in paths] for target, paths in (definitions or {}).items()}
-    sides = define(_graph(baseline), known), define(_graph(candidate), known)
+    references = None if ops is None else _references(ops)
+    sides = tuple(define(_graph(side), known, references) for side in (baseline, candidate))
     stated = read_stated(Path(relations)) if isinstance(relations, str | PathLike) else relations
     related = relate(sides[0].graph, sides[1].graph, stated)
     notes = dict.fromkeys(note for side in sides for note in (*side.graph.notes, *side.assumptions()))
+    if references is not None:
+        notes[references.assumption()] = None
     return Problem(
         baseline=sides[0].graph,
         candidate=sides[1].graph,
         relations=replace(related, notes=(*related.notes, *notes)),
+        refused=tuple(dict.fromkeys(reason for side in sides for reason in side.refused)),
     )
+
+
+def _references(path: AnyPath) -> "References":
+    # With it comes PyTorch, which reading files does without.
+    from scalify.capture.references import References
+
+    return References(Path(path))
 
 
 def _graph(side: Side) -> Graph:
     if isinstance(side, Graph):
         return side
-    paths = (side,) if isinstance(side, str | PathLike) else tuple(side)
-    return load_side([Path(path) for path in paths])
+    if isinstance(side, str | PathLike):
+        return load_side([Path(side)])
+    if isinstance(side, Sequence) and all(isinstance(part, str | PathLike) for part in side):
+        return load_side([Path(path) for path in cast("Sequence[AnyPath]", side)])
+    # What is in memory is PyTorch's: it is imported already.
+    from scalify.capture.in_memory import graph_of
+
+    return graph_of(side)

@@ -56,8 +56,11 @@ def search_time(text: str) -> float:
 
 
 def definition(text: str) -> tuple[str, str]:
-    """``OP=GRAPH``: an unknown operation and the file of a graph."""
-    target, equals, path = text.partition("=")
+    """``OP=GRAPH``, ``OP[NAME=VALUE]=GRAPH``: an unknown operation and the file of a graph."""
+    bracket, equals_at = text.find("["), text.find("=")
+    has_attributes = 0 <= bracket < equals_at
+    split = text.find("]=") + 1 if has_attributes else equals_at
+    target, equals, path = text[:split], text[split : split + 1], text[split + 1 :]
     if not equals or not target or not path:
         raise typer.BadParameter(
             f"{text!r} is no definition; write OP=GRAPH, as in hlo.custom-call.Gelu=gelu.pt"

@@ -84,7 +84,7 @@ def verify(
     ] = "60",  # pyright: ignore[reportArgumentType]
     witness: Annotated[
         Path | None,
-        typer.Option("--witness", metavar="FILE", help="Write such values there; with -o, beside the result."),
+        typer.Option("--witness", metavar="FILE", help="Write these there; with -o, beside the result."),
     ] = None,
     memo: Annotated[bool, typer.Option("--memo/--no-memo", help="Prove equal regions once.")] = True,
     partition: Annotated[

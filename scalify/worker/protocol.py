@@ -24,6 +24,7 @@ class Request:
     candidate: tuple[str, ...]
     relations: str | None
     definitions: tuple[tuple[str, str], ...] = ()  # an unknown operation, and a graph that defines it
+    ops: str | None = None  # a Python file of reference functions, which the worker runs
     partition: bool
     memo: bool
     duration_s: float

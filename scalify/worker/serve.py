@@ -88,6 +88,7 @@ def _verified(request: Request, tell: Tell) -> Result:
         *files,
         relations=request.relations,
         definitions=definitions,
+        ops=request.ops,
         options=options,
         search=Search(duration_s=search_s) if search_s else None,
         posed=posed,

@@ -12,6 +12,7 @@ from scalify.errors import InvalidGraph
 from scalify.ir.build import GraphBuilder
 from scalify.ir.evaluate import evaluate
 from scalify.ir.graph import DType, Graph
+from scalify.ir.mesh import SINGLE, Mesh
 from scalify.ir.text import save
 from scalify.precision.finding import Kind
 from scalify.verdict import Proved, Reason, Unknown
@@ -59,7 +60,7 @@ def test_without_a_definition_the_operation_is_named() -> None:
 def test_a_wrong_definition_is_not_proved(tmp_path: Path) -> None:
     place = tmp_path / "definition.scg"
     save(definition(squared=True), place)
-    assert isinstance(verify(plain(), fused(), definitions={"lab.scaled_silu": [place]}), Unknown)
+    assert not isinstance(verify(plain(), fused(), definitions={"lab.scaled_silu": [place]}), Proved)
 
 
 def test_of_several_definitions_the_one_that_fits_is_taken() -> None:
@@ -80,13 +81,58 @@ def test_what_is_written_out_computes_the_definition() -> None:
     assert _array(evaluate(written, inputs)["y"][0]) == pytest.approx(evaluate(plain(), inputs)["y"][0])
 
 
-def test_a_definition_has_one_result_on_one_rank() -> None:
-    build = GraphBuilder("two")
+def test_a_definition_has_results_on_one_rank_and_draws_nothing() -> None:
+    for ranks, op in ((2, "neg"), (1, "random")):
+        build = GraphBuilder("wrong", mesh=Mesh(axes=(("tp", ranks),)) if ranks > 1 else SINGLE)
+        x = build.input("x", "f32", (2, 3))
+        made = (
+            build.add("neg", x)
+            if op == "neg"
+            else build.add("random", dtype="f32", shape=(2, 3), key="k", kind="uniform")
+        )
+        build.output("b", made)
+        with pytest.raises(InvalidGraph, match=r"lab\.scaled_silu (runs on 2 ranks|draws random numbers)"):
+            define(fused(), {"lab.scaled_silu": [build.graph()]})
+
+
+def with_eps(*values: float) -> Graph:
+    build = GraphBuilder("several")
+    x, w = build.input("x", "f32", (2, 3)), build.input("w", "f32", (3,))
+    for number, eps in enumerate(values):
+        config = f'{{"eps": {eps!r}, "x": {{"tensor": 0}}, "w": {{"tensor": 1}}}}'
+        y = build.add("opaque", x, w, dtype="f32", shape=(2, 3), target="lab.norm", config=config)
+        build.output(f"y{number}", y)
+    return build.graph()
+
+
+def test_a_definition_for_stated_attributes_is_taken_where_they_are_these() -> None:
+    defined = define(with_eps(1e-5, 0.5), {"lab.norm[eps=1e-05]": [definition()]})
+    assert [str(node.attrs["config"])[:11] for node in defined.graph.nodes if node.op == "opaque"] == [
+        '{"eps": 0.5'
+    ]
+
+
+def test_attributes_that_cannot_be_read_are_the_users_to_put_right() -> None:
+    with pytest.raises(InvalidGraph, match="names no attributes"):
+        define(with_eps(1.0), {"lab.norm[eps]": [definition()]})
+
+
+def test_a_result_of_several_has_its_own_output_of_the_definition() -> None:
+    build = GraphBuilder("pair")
     x = build.input("x", "f32", (2, 3))
-    build.output("a", x)
-    build.output("b", build.add("neg", x))
-    with pytest.raises(InvalidGraph, match=r"lab\.scaled_silu has 2 results"):
-        define(fused(), {"lab.scaled_silu": [build.graph()]})
+    one = build.add("opaque", x, dtype="f32", shape=(2, 3), target="lab.pair", config="")
+    other = build.add("opaque", x, dtype="f32", shape=(2,), target="lab.pair#1", config="")
+    build.output("one", one)
+    build.output("other", other)
+    meaning = GraphBuilder("meaning")
+    p = meaning.input("p", "f32", (2, 3))
+    meaning.output("first", meaning.add("neg", p))
+    meaning.output("second", meaning.add("reduce", p, kind="sum", axes=(1,)))
+    defined = define(build.graph(), {"lab.pair": [meaning.graph()]})
+    values = np.arange(6.0).reshape(2, 3)
+    got = evaluate(defined.graph, {"x": values})
+    assert np.array_equal(got["one"][0], -values)
+    assert np.array_equal(got["other"][0], values.sum(1))
 
 
 def _array(values: object) -> NDArray[np.float64]:

@@ -3,7 +3,7 @@
 import pytest
 import typer
 
-from scalify.cli.options import memory_size, mesh_axes
+from scalify.cli.options import definition, memory_size, mesh_axes
 
 
 @pytest.mark.parametrize(
@@ -12,6 +12,18 @@ from scalify.cli.options import memory_size, mesh_axes
 )
 def test_sizes(text: str, size_bytes: int):
     assert memory_size(text) == size_bytes
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("hlo.custom-call.Gelu=gelu.pt", ("hlo.custom-call.Gelu", "gelu.pt")),
+        ("norm[eps=1e-05,dim=4]=a=b.pt", ("norm[eps=1e-05,dim=4]", "a=b.pt")),
+        ("norm=a[x]=b.pt", ("norm", "a[x]=b.pt")),
+    ],
+)
+def test_a_definition_names_an_operation_or_one_with_attributes(text: str, read: tuple[str, str]):
+    assert definition(text) == read
 
 
 def test_the_first_axis_is_the_slowest():
