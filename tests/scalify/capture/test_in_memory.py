@@ -77,7 +77,11 @@ def test_a_module_with_arguments_against_an_exported_program() -> None:
 
 def test_a_graph_of_make_fx_computes_what_the_function_does() -> None:
     module = Block()
-    graph = graph_of(make_fx(module.forward, tracing_mode="fake", _allow_non_fake_inputs=True)(X))
+
+    def run(x: Tensor) -> Tensor:
+        return module(x)
+
+    graph = graph_of(make_fx(run, tracing_mode="fake", _allow_non_fake_inputs=True)(X))
     values: dict[str, Any] = {
         str(node.attrs["name"]): _of(module, str(node.attrs["name"]), node.type.shape)
         for node in graph.inputs()
