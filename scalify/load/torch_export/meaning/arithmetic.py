@@ -150,6 +150,18 @@ def _lerp(op: Operation) -> Wire:
     return op.emit.elementwise("add", start, part, dtype=dtype)
 
 
+def _logaddexp(op: Operation) -> Wire:
+    """log(exp(x) + exp(y)), kept in range by the larger of the two."""
+    emit, dtype = op.emit, op.result.dtype
+    x, y = operand(op, "self", dtype), operand(op, "other", dtype)
+    most = emit.elementwise("max", x, y, dtype=dtype)
+    powers = [
+        emit.elementwise("exp", emit.elementwise("sub", one, most, dtype=dtype), dtype=dtype) for one in (x, y)
+    ]
+    total = emit.elementwise("log", emit.elementwise("add", *powers, dtype=dtype), dtype=dtype)
+    return emit.elementwise("add", most, total, dtype=dtype)
+
+
 ARITHMETIC: Meanings = MappingProxyType({
     "aten.add": _sum("add"),
     "aten.sub": _sum("sub"),
@@ -191,4 +203,5 @@ ARITHMETIC: Meanings = MappingProxyType({
     "aten.addcmul": _scaled("mul"),
     "aten.addcdiv": _scaled("div"),
     "aten.lerp": _lerp,
+    "aten.logaddexp": _logaddexp,
 })  # fmt: skip
