@@ -5,9 +5,8 @@ from fractions import Fraction
 from typing import cast
 
 from scalify.ir.graph import Node
-from scalify.layout.digits import ZERO, Expr, Term, substituted, summed
+from scalify.layout.digits import ZERO, Expr, Term, summed
 from scalify.layout.maps import IndexMap, along
-from scalify.normalize.affine import affine, written
 from scalify.normalize.choices import equal
 from scalify.normalize.lowering import Lower, Lowering
 from scalify.normalize.movement import ints, padded
@@ -79,53 +78,6 @@ def conv(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     return fold(low, "sum", multiply(low, shifted, spread), 1 + len(taps))
 
 
-def take(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
-    """``x[..., indices, ...]`` as a contraction with a one-hot row: data-dependent reads become algebra.
-
-    It holds for indices in range, as the IR says of ``take``.
-    """
-    x, indices = operands
-    axis = cast(int, node.attrs["axis"]) + 1
-    shape, picks = x.index.domain, indices.index.domain[1:]
-    rows = shape[axis]
-    domain = (low.ranks, *shape[1:axis], *picks, *shape[axis + 1 :], rows)
-    last = len(domain) - 1
-    after = axis + len(picks)
-    row = low.terms.index(domain, along(last, rows))
-    picked = IndexMap(
-        domain,
-        indices.index.domain,
-        (along(0, low.ranks), *(along(axis + i, size) for i, size in enumerate(picks))),
-    )
-    source = IndexMap(
-        domain,
-        shape,
-        tuple(
-            along(last, rows) if dim == axis else along(dim if dim < axis else after + dim - axis - 1, size)
-            for dim, size in enumerate(shape)
-        ),
-    )
-    chosen, table = low.terms.read(picked, indices), low.terms.read(source, x)
-    if chosen is None or table is None:
-        return low.unknown(node, operands)
-    low.terms.assume_in_range(chosen, rows)
-    known = _known(low, table, chosen, last)
-    if known is not None:
-        return known
-    return fold(low, "sum", multiply(low, equal(low, chosen, row), table), 1)
-
-
-def _known(low: Lowering, table: Access, chosen: Access, last: int) -> Access | None:
-    """A look-up of an index by an index: an expression in an expression. ``last`` is the rows' dimension."""
-    row, place = affine(low.terms, table), affine(low.terms, chosen)
-    if row is None or place is None:
-        return None
-    domain = table.index.domain
-    values = (*(along(dim, size) for dim, size in enumerate(domain[:last])), place)
-    expr = substituted(row, values, domain[:last])
-    return None if expr is None else written(low.terms, domain[:last], expr)
-
-
 def one_hot(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     """1 where the class is the index, else 0."""
     (indices,) = operands
@@ -139,4 +91,4 @@ def one_hot(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     return low.unknown(node, operands) if spread is None else equal(low, spread, row)
 
 
-CONTRACTION: Mapping[str, Lower] = {"einsum": einsum, "conv": conv, "take": take, "one_hot": one_hot}
+CONTRACTION: Mapping[str, Lower] = {"einsum": einsum, "conv": conv, "one_hot": one_hot}

@@ -22,6 +22,7 @@ from scalify.normalize.collective import COLLECTIVE
 from scalify.normalize.composite import COMPOSITE
 from scalify.normalize.contraction import CONTRACTION
 from scalify.normalize.elementwise import ELEMENTWISE
+from scalify.normalize.gathers import GATHERS
 from scalify.normalize.lowering import Lower, Lowering
 from scalify.normalize.movement import MOVEMENT
 from scalify.normalize.reduction import REDUCTION
@@ -138,6 +139,7 @@ LOWERINGS: Mapping[str, Lower] = {
     **ELEMENTWISE,
     **MOVEMENT,
     **CONTRACTION,
+    **GATHERS,
     **REDUCTION,
     **COMPOSITE,
     **COLLECTIVE,

@@ -178,16 +178,6 @@ REDUCTION: Mapping[str, Lower] = {
     "reduce": reduce,
     "cumsum": cumulative_sum,
     **dict.fromkeys(
-        (
-            "argmax",
-            "argmin",
-            "cumprod",
-            "sort",
-            "argsort",
-            "topk_values",
-            "topk_indices",
-            "take_along",
-        ),
-        along_axis,
+        ("argmax", "argmin", "cumprod", "sort", "argsort", "topk_values", "topk_indices"), along_axis
     ),
 }
