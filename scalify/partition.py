@@ -92,7 +92,7 @@ def computed(graph: Graph) -> tuple[Node, ...]:
     them beside their use.
     """
     nodes = graph.by_id()
-    leaves = _leaves(graph)
+    leaves = made_of_nothing(graph)
     place = {node.id: number for number, node in enumerate(graph.nodes)}
     done: set[NodeId] = set()
     order: list[Node] = []
@@ -113,7 +113,7 @@ def computed(graph: Graph) -> tuple[Node, ...]:
     return tuple(order)
 
 
-def _leaves(graph: Graph) -> frozenset[NodeId]:
+def made_of_nothing(graph: Graph) -> frozenset[NodeId]:
     """Inputs, and what depends on none."""
     made: set[NodeId] = set()
     for node in graph.nodes:

@@ -9,17 +9,21 @@ from dataclasses import dataclass, field, replace
 from time import process_time
 
 from scalify.ir.graph import Graph
-from scalify.partition import computed, partition, segments
+from scalify.partition import Segment, computed, partition, segments
 from scalify.prove.certificate import region_certificate
 from scalify.prove.chain import Chain, Progress, prove_chain
 from scalify.prove.check import certified, replay_part
 from scalify.prove.engine import Budget, StopReason
+from scalify.prove.frontier import beyond
 from scalify.prove.shared import shared
 from scalify.relate.model import Relations
 from scalify.verdict import OutputResult, Proved, Reason, Suspect, Unknown, Verdict, Work
 
 MOST_NODES_AT_ONCE = 2_000
 """Up to here a program whose regions were not proved is tried as one region."""
+
+MOST_STEPS = 8
+"""How often what was not proved is cut where understanding ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,10 +101,39 @@ def _chain(
             baseline, candidate, parts, relations, options.budget, memo=options.memo, progress=progress
         )
         small = max(len(baseline.nodes), len(candidate.nodes)) <= MOST_NODES_AT_ONCE
-        if chain.is_complete or len(parts[0]) == 1 or not small:
+        if chain.is_complete or not small:
             return chain
     whole = segments(computed(baseline), (), baseline), segments(computed(candidate), (), candidate)
-    return prove_chain(baseline, candidate, whole, relations, options.budget, memo=False, progress=progress)
+    chain = prove_chain(baseline, candidate, whole, relations, options.budget, memo=False, progress=progress)
+    if chain.is_complete or not options.partition:
+        return chain
+    further = _step_by_step(baseline, candidate, (whole[0][0], whole[1][0]), relations, options, chain)
+    return further if further.is_complete else chain
+
+
+def _step_by_step(
+    baseline: Graph,
+    candidate: Graph,
+    whole: tuple[Segment, Segment],
+    relations: Relations,
+    options: Options,
+    chain: Chain,
+) -> Chain:
+    """Cut where understanding ended, and go on from there, as long as that leads further."""
+    done: list[tuple[Segment, Segment]] = []
+    last = whole
+    while chain.stuck is not None and len(done) < MOST_STEPS:
+        cut = beyond(last, chain.stuck, (baseline, candidate))
+        if cut is None:
+            break
+        (first, last_own), (second, last_other) = cut
+        done.append((first, second))
+        last = last_own, last_other
+        own, other = zip(*done, last, strict=True)
+        chain = prove_chain(baseline, candidate, (own, other), relations, options.budget, memo=False)
+        if len(chain.links) < len(done):
+            break
+    return chain
 
 
 def _reason(chain: Chain) -> Reason:

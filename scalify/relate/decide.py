@@ -2,7 +2,7 @@
 
 A layout that fits alone is taken. Of several, names of mesh axes and roles decide, and only thus: parameters
 are sharded over tensor axes (``tp``, ``mp``, ``ep``, ...), the first dimension of inputs over data axes
-(``dp``, ``fsdp``, ...). On a mesh that shards parameters over data (``fsdp``), names decide nothing of them.
+(``dp``, ``fsdp``, ...) and later ones over those of a sequence (``cp``, ``sp``, ...). On a mesh that shards parameters over data (``fsdp``), names decide nothing of them.
 """
 
 from collections.abc import Sequence
@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 from scalify.ir.mesh import Mesh
 from scalify.layout.maps import Shape
-from scalify.relate.layouts import Layout, axes_by_size, layouts, text_of
+from scalify.relate.layouts import Layout, Split, axes_by_size, layouts, text_of
 
 TENSOR_AXES = frozenset({"tp", "tensor", "mp", "model", "ep", "expert", "tensor_parallel", "model_parallel"})
 SHARDING_AXES = frozenset({"fsdp", "dp_shard", "zero", "hsdp"})
 DATA_AXES = SHARDING_AXES | {"dp", "data", "ddp", "batch", "replica", "dp_replicate", "data_parallel"}
+SEQUENCE_AXES = frozenset({"cp", "sp", "context", "sequence", "seq", "context_parallel", "sequence_parallel"})
 
 SMALLER_SIZES = 6
 MANY_RANKS = 65_536
@@ -47,10 +48,19 @@ def _by_role(fitting: Sequence[Layout], mesh: Mesh, role: str) -> tuple[list[Lay
         chosen = [one for one in fitting if _over(one) <= TENSOR_AXES]
         return chosen, _rule("parameters are", fitting, TENSOR_AXES)
     if role == "input":
-        first = [one for one in fitting if all(split.dim == 0 for split in one)]
-        chosen = [one for one in first if _over(one) <= DATA_AXES]
+        chosen = [one for one in fitting if all(_is_usual(split) for split in one)]
+        if any(split.dim for one in chosen for split in one):
+            return (
+                chosen,
+                "of inputs, the first dimension is taken as sharded over data, a later one over sequence",
+            )
         return chosen, _rule("the first dimension of inputs is", fitting, DATA_AXES)
     return [], ""
+
+
+def _is_usual(split: Split) -> bool:
+    """Whether texts are cut over data axes, and what is in them over axes of a sequence."""
+    return {axis.name for axis in split.axes} <= (SEQUENCE_AXES if split.dim else DATA_AXES)
 
 
 def _over(layout: Layout) -> set[str]:
