@@ -17,8 +17,8 @@ from scalify.ir.evaluate import PerRank, Seen
 from scalify.ir.graph import Graph, Node
 from scalify.ir.ops.dtypes import KIND_OF
 from scalify.ir.ops.spec import Array
-from scalify.refute.bits import below, bits, key_of
-from scalify.refute.constants import moved, moved_attributes
+from scalify.refute.bits import Bits, below, bits, key_of
+from scalify.refute.constants import masks, moved, moved_attributes, with_infinity
 from scalify.refute.pair import Given
 from scalify.refute.run import Ways, run
 from scalify.verdict import Draw
@@ -37,6 +37,9 @@ _EXACT = frozenset({
 })  # fmt: skip
 """Ops whose results are numbers that were there before."""
 
+_POWERS = frozenset({"exp", "exp2", "sigmoid", "softmax", "pow"})
+SMALLEST = 2.0**-1000
+
 
 def rounding(graph: Graph, given: Given, draw: Draw, plain: Mapping[str, PerRank]) -> dict[str, list[Array]]:
     """The bounds by output and rank; infinity where an element loses or gains a value under noise."""
@@ -46,8 +49,26 @@ def rounding(graph: Graph, given: Given, draw: Draw, plain: Mapping[str, PerRank
         for name, values in noisy.items():
             for rank, value in enumerate(values):
                 widest[name][rank] = np.maximum(widest[name][rank], _spread(plain[name][rank], value))
+    if masks(graph):
+        unmasked = run(graph, given, draw, Ways(seen=_infinite))
+        for name, values in unmasked.items():
+            for rank, value in enumerate(values):
+                widest[name][rank] = np.where(
+                    _is_emptied(plain[name][rank], value), np.inf, widest[name][rank]
+                )
     return {name: [_bound(each, plain[name][rank]) for rank, each in enumerate(spreads)]
             for name, spreads in widest.items()}  # fmt: skip
+
+
+def _infinite(node: Node, values: PerRank) -> PerRank:
+    """Minus infinity where masks are filled with low numbers: rows without scores lose their value."""
+    return [with_infinity(node, value) for value in values] if node.op == "constant" else values
+
+
+def _is_emptied(plain: Array, infinite: Array) -> Array:
+    """What loses its value, unless all does: then masks are multiplied, and nothing can be said."""
+    lost = np.isfinite(plain) & ~np.isfinite(infinite)
+    return lost & np.isfinite(infinite).any()
 
 
 def _spread(plain: Array, noisy: Array) -> Array:
@@ -65,6 +86,13 @@ def _bound(spread: Array, plain: Array) -> Array:
     return FACTOR * spread + (FLOOR * largest if plain.dtype.kind in "fc" else 0.0)
 
 
+def _lifted(node: Node, value: Array, words: Bits) -> Array:
+    """Powers too small for double precision, as small ones that are not zero: what hangs on them shows."""
+    if node.op not in _POWERS or value.dtype.kind != "f":
+        return value
+    return np.where(np.abs(value) < SMALLEST, SMALLEST * (1.0 + below(words, 64).reshape(value.shape)), value)
+
+
 def _noise(number: int) -> Seen:
     def noisy(node: Node, values: PerRank) -> PerRank:
         if node.op == "constant":
@@ -77,7 +105,7 @@ def _noise(number: int) -> Seen:
             if id(value) not in made:
                 words = bits(key_of("noise", number, node.id, rank), np.arange(value.size))
                 signs = (2.0 * below(words, 2) - 1.0).reshape(value.shape)
-                made[id(value)] = value * (1.0 + NOISE * signs)
+                made[id(value)] = _lifted(node, value, words) * (1.0 + NOISE * signs)
         return [made[id(value)] for value in values]
 
     return noisy

@@ -1,9 +1,10 @@
 """The numbers that a program was written with, each moved a little: as far as its float may be from it.
 
 ``0.1`` is one number in a program of one framework and another, rounded to 32 bits, in that of the next. A
-difference that this explains is none over the reals. Numbers of few digits are what they say. The lowest
-number of a float type stands for minus infinity: it becomes another low one, so that what hangs on which one
-it is (a row of attention of which everything is masked) shows.
+difference that this explains is none over the reals. Numbers of few digits are what they say.
+
+Very low numbers are what masks are filled with. A row of attention in which everything is masked has no
+meaning, and whether one is shows when these numbers become minus infinity.
 """
 
 from collections.abc import Mapping
@@ -15,11 +16,11 @@ import numpy as np
 from scalify.ir.graph import Attr, Graph, Node
 from scalify.ir.ops.dtypes import KIND_OF
 from scalify.ir.ops.spec import Array
-from scalify.normalize.numbers import LOWEST
 from scalify.refute.bits import below, bits, key_of
 
 SHORT_BITS = 12
-LOW = -1.0e6
+MASKING = -1.0e4
+"""Numbers as low as this are taken to mask something."""
 
 _PRECISION: Mapping[str, float] = MappingProxyType(
     {"f16": 2.0**-11, "bf16": 2.0**-8, "f8e4m3": 2.0**-4, "f8e5m2": 2.0**-3}
@@ -41,10 +42,31 @@ def moved(node: Node, value: Array, number: int) -> Array:
     precision = _PRECISION.get(node.type.dtype, _SINGLE)
     if value.dtype.kind == "c":
         return value * (1.0 + precision * signs)
-    lowest = np.isin(value, list(LOWEST))
     with np.errstate(all="ignore"):
-        nearby = np.where(_is_short(value), value, value * (1.0 + precision * signs))
-    return np.where(lowest, LOW * (1.0 + number / 8.0), nearby)
+        return np.where(_is_short(value) | (value <= MASKING), value, value * (1.0 + precision * signs))
+
+
+def masks(graph: Graph) -> bool:
+    """Whether a program may mask whole rows: it holds very low numbers, or attends by a mask."""
+    return any(
+        (node.op == "constant" and bool((_data(node) <= MASKING).any()))
+        or (node.op == "attention" and len(node.operands) == 4)
+        for node in graph.nodes
+    )
+
+
+def with_infinity(node: Node, value: Array) -> Array:
+    """A constant with minus infinity for what masks are filled with."""
+    if value.dtype.kind != "f" or node.op != "constant":
+        return value
+    return np.where(value <= MASKING, -np.inf, value)
+
+
+def _data(node: Node) -> Array:
+    data = node.attrs.get("data")
+    if KIND_OF[node.type.dtype] != "float" or not isinstance(data, tuple):
+        return np.zeros(0)
+    return np.asarray([each for each in data if isinstance(each, int | float)], dtype=np.float64)
 
 
 def _is_short(value: Array) -> Array:

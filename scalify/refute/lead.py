@@ -34,9 +34,8 @@ def lead(pair: Pair, budget: Search) -> str:
     if related.undecided or not affordable(small, budget):
         return f"{LARGE}, and so are they with shapes shrunk as far as they go"
     found = search(small, related.outputs, budget).found
-    apart = (
-        [] if found is None else [each for each in map(summary, found.differing) if each.pattern != NO_VALUE]
-    )
+    differences = map(summary, found.differing if found else ())
+    apart = [each for each in differences if each.pattern != NO_VALUE]
     if not apart:
         return f"{LARGE}; with shorter dimensions, no values were found on which they differ"
     first = max(apart, key=lambda each: each.differing / max(each.compared, 1))

@@ -16,10 +16,12 @@ _GROWING = frozenset({
 
 
 class Overflow:
-    """Watches a run (``Ways.seen``): ``happened`` once a growing op made infinity out of finite numbers."""
+    """Watches a run (``Ways.seen``): ``excuses`` elements without a value once a growing op made infinity out
+    of finite numbers; or from the beginning, where they may be ``excused`` by something else.
+    """
 
-    def __init__(self) -> None:
-        self.happened = False
+    def __init__(self, *, excused: bool = False) -> None:
+        self.excuses = excused
         self._unbounded: set[NodeId] = set()
 
     def seen(self, node: Node, values: PerRank) -> PerRank:
@@ -27,7 +29,7 @@ class Overflow:
         if any(value.dtype.kind in "fc" and not np.isfinite(value).all() for value in _distinct(values)):
             self._unbounded.add(node.id)
             if node.op in _GROWING and not any(each in self._unbounded for each in node.operands):
-                self.happened = True
+                self.excuses = True
         return values
 
 

@@ -17,6 +17,7 @@ from scalify.ir.ops.spec import Array
 from scalify.refute.budget import Search
 from scalify.refute.certain import rounding
 from scalify.refute.compare import Compared, compared
+from scalify.refute.constants import masks
 from scalify.refute.draw import FAMILIES
 from scalify.refute.overflow import Overflow
 from scalify.refute.pair import Given, Pair
@@ -88,7 +89,7 @@ def differing(pair: Pair, relations: Sequence[OutputRelation], draw: Draw) -> tu
     finite = [np.isfinite(value).any() for each in relations for value in baseline[each.baseline]]
     if not any(finite):
         return None, False
-    over = Overflow()
+    over = Overflow(excused=masks(pair.candidate))
     try:
         candidate = run(pair.candidate, own, draw, Ways(seen=over.seen))
     except OutOfRange as error:
@@ -139,5 +140,5 @@ def _apart(
     bounds: tuple[Mapping[str, Sequence[Array]], Mapping[str, Sequence[Array]]] | None,
     over: Overflow,
 ) -> Compared | None:
-    one = compared(relation, outputs, bounds, overflowed=over.happened)
+    one = compared(relation, outputs, bounds, overflowed=over.excuses)
     return one if one.differing else None
