@@ -55,7 +55,10 @@ def is_collective(node: Node) -> bool:
 def align(
     baseline: Sequence[Node], candidate: Sequence[Node], entering: Mapping[NodeId, NodeId]
 ) -> Alignment:
-    """Align the nodes of both sides, in the order in which they run; ``entering`` is known already."""
+    """Align the nodes of both sides, in the order in which they run; ``entering`` is known already.
+
+    What is known already may be of any nodes, inputs or not.
+    """
     state = _State(baseline, candidate, entering)
     state.by_operands(_exact)
     state.in_sequence(_exact)
@@ -112,7 +115,7 @@ class _State:
         self.given = {node.id: node for node in baseline}
         self.places = {node.id: place for place, node in enumerate(self.baseline)}
         self.found: dict[NodeId, NodeId] = dict(entering)
-        self.taken: set[NodeId] = set()
+        self.taken: set[NodeId] = set(entering.values())
 
     def pair(self, node: NodeId, counterpart: NodeId) -> None:
         """Align two nodes."""
@@ -144,14 +147,14 @@ class _State:
         free: dict[Hashable, list[NodeId]] = defaultdict(list)
         for node in self.baseline:
             if node.id not in self.taken and node.operands:
-                free[key(node), _bag(map(self._given_operand, node.operands))].append(node.id)
+                free[key(node), bag(map(self._given_operand, node.operands))].append(node.id)
         through: dict[NodeId, NodeId] = dict(self.found)
         for node in self.candidate:
             if node.id in self.found:
                 continue
             operands = [self._operand(operand, through) for operand in node.operands]
             known = operands and None not in operands
-            options = free.get((key(node), _bag(operands))) if known else None
+            options = free.get((key(node), bag(operands))) if known else None
             if options:
                 through[node.id] = options.pop(0)
                 self.pair(node.id, through[node.id])
@@ -159,24 +162,22 @@ class _State:
                 through[node.id] = through[node.operands[0]]
 
     def _given_operand(self, operand: NodeId) -> Hashable:
-        node = self.given.get(operand)
-        return _leaf(node) if node is not None and node.op in LEAVES else operand
+        return leaf_or(self.given, operand, operand)
 
     def _operand(self, operand: NodeId, through: Mapping[NodeId, NodeId]) -> Hashable:
-        node = self.nodes.get(operand)
-        return _leaf(node) if node is not None and node.op in LEAVES else through.get(operand)
+        return leaf_or(self.nodes, operand, through.get(operand))
 
     def by_sources(self) -> None:
         """Align computations whose operands go back, through any movement of data, to counterparts."""
         free: dict[Hashable, list[NodeId]] = defaultdict(list)
         for node in self.baseline:
             if node.id not in self.taken and node.op not in MOVEMENTS | LEAVES:
-                free[node.op, _bag(_source(o, self.given) for o in node.operands)].append(node.id)
+                free[node.op, bag(_source(o, self.given) for o in node.operands)].append(node.id)
         for node in self.candidate:
             if node.id in self.found or node.op in MOVEMENTS | LEAVES or is_collective(node):
                 continue
             sources = [self._counterpart_of_source(operand) for operand in node.operands]
-            options = free.get((node.op, _bag(sources))) if None not in sources else None
+            options = free.get((node.op, bag(sources))) if None not in sources else None
             if options:
                 self.pair(node.id, options.pop(0))
 
@@ -219,7 +220,11 @@ class _State:
         return source is not None and source.op == "constant"
 
 
-def _leaf(node: Node) -> Hashable:
+def leaf_or(nodes: Mapping[NodeId, Node], operand: NodeId, other: Hashable) -> Hashable:
+    """What a leaf is, for there may be many of the same; of an operand that is none, what else it is."""
+    node = nodes.get(operand)
+    if node is None or node.op not in LEAVES:
+        return other
     return node.op, node.attrs.get("data"), node.attrs.get("digest")
 
 
@@ -232,7 +237,8 @@ def _source(value: NodeId, nodes: Mapping[NodeId, Node]) -> NodeId:
         value = node.operands[0]
 
 
-def _bag(keys: Iterable[Hashable]) -> Hashable:
+def bag(keys: Iterable[Hashable]) -> Hashable:
+    """Keys in any order."""
     return frozenset(Counter(keys).items())
 
 

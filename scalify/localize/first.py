@@ -9,7 +9,8 @@ of data that later code takes back is thus never blamed.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import cast
+from fractions import Fraction
+from typing import Protocol, cast
 
 from scalify.ir.graph import Graph, Node, NodeId
 from scalify.layout.ranks import joined
@@ -18,6 +19,7 @@ from scalify.localize.align import LEAVES, MOVEMENTS, Alignment, align, is_colle
 from scalify.localize.standing import Standing, Standings
 from scalify.prove.engine import Budget
 from scalify.prove.region import Goal, Region, RegionProof
+from scalify.relate.model import InputRelation
 
 
 class Why(Enum):
@@ -30,22 +32,38 @@ class Why(Enum):
     WITHOUT_VIEW = "the first value of which nothing is known"
 
 
+class KnownStandings(Protocol):
+    """How nodes stand to the baseline's, whether that was derived or measured."""
+
+    def of(self, node: NodeId, counterpart: NodeId | None) -> Standing:
+        """The best that is known of a candidate's node against a baseline's."""
+        ...
+
+    def has_view(self, node: NodeId) -> bool:
+        """Whether the node is known to be anything of the baseline's."""
+        ...
+
+    def scales(self, node: NodeId) -> frozenset[Fraction]:
+        """The factors by which the node is known to be anything of the baseline's."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
     """All that is known around a region that was not proved.
 
     ``inside`` are the candidate's nodes that it computes, in the order of the program; ``nodes`` and
-    ``given`` are all of both programs, by id.
+    ``given`` are all of both programs, by id. ``relations`` say what enters.
     """
 
-    region: Region
+    relations: Sequence[InputRelation]
     baseline: Graph
     candidate: Graph
     inside: tuple[Node, ...]
     nodes: Mapping[NodeId, Node]
     given: Mapping[NodeId, Node]
     alignment: Alignment
-    standings: Standings
+    standings: KnownStandings
     unproved: tuple[Goal, ...]
 
     def standing(self, node: NodeId) -> Standing:
@@ -99,7 +117,7 @@ def scene_of(region: Region, proof: RegionProof, baseline: Graph, candidate: Gra
     reached = {goal.candidate for goal, found in zip(region.goals, proof.shown, strict=True) if found}
     own, other = _in_order(region.candidate, candidate), _in_order(region.baseline, baseline)
     return Scene(
-        region=region,
+        relations=region.relations,
         baseline=baseline,
         candidate=candidate,
         inside=tuple(node for node in own if node.op != "input"),
@@ -131,7 +149,7 @@ def first(scene: Scene) -> Finding | None:
         node = min(begin, key=_order(suspects))
         node = _past_restructuring(scene, node, suspects)
         return Finding(node=_settled(scene, node), why=Why.DIVERGES)
-    return _among_results(scene) or _without_view(scene, inside)
+    return among_results(scene) or _without_view(scene, inside)
 
 
 def _order(suspects: Sequence[Node]) -> Callable[[Node], int]:
@@ -235,7 +253,7 @@ def last_collective(scene: Scene, value: NodeId) -> Node | None:
     return node if is_collective(node) else None
 
 
-def _among_results(scene: Scene) -> Finding | None:
+def among_results(scene: Scene) -> Finding | None:
     """A result that is fine by itself: not combined yet, in another layout, or in another one's place."""
     for goal in scene.unproved:
         node = scene.nodes[goal.candidate]

@@ -70,7 +70,7 @@ def operand_text(scene: Scene, node: Node, position: int) -> str:
     source = scene.nodes[operand]
     if source.op == "constant":
         return f"operand {position} ({operand}) is {constant_text(source)}"
-    relation = next((r for r in scene.region.relations if r.candidate == operand), None)
+    relation = next((r for r in scene.relations if r.candidate == operand), None)
     if relation is not None:
         whole = " and ".join(dict.fromkeys(part.baseline for part in relation.parts))
         return f"operand {position} ({operand}) is the baseline's {whole}, {relation.text}"

@@ -1,0 +1,174 @@
+"""The first node that is not right and whose right value mends the outputs.
+
+A node is *right* if each rank holds what it should of its counterpart, whole or in blocks; *pending* if that
+is still to be combined over ranks. What is neither, and leads to a wrong output, is tried: first where all
+operands are right, then the others, then what is pending, each in the order of the program.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from time import monotonic
+
+from scalify.ir.graph import Node, NodeId
+from scalify.localize.align import LEAVES, Alignment, is_collective
+from scalify.localize.first import Why
+from scalify.localize.values.standings import Values
+from scalify.localize.values.trial import PASSED, PENDING, Outcome, Right, Trials
+from scalify.prove.region import Goal
+from scalify.relate.model import Relations
+
+LONGEST_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    node: Node
+    why: Why
+    outcome: Outcome
+
+
+@dataclass(slots=True)
+class Hunt:
+    values: Values
+    alignment: Alignment
+    trials: Trials
+    suspicious: tuple[Node, ...] = ()
+    pending: frozenset[NodeId] = frozenset()
+    first: Node | None = None
+    until_s: float = field(default_factory=lambda: monotonic() + LONGEST_S)
+
+    def found(self) -> Found | None:
+        """The first node that mends all outputs that depend on it, or most of them."""
+        nodes = [node for node in self._leading_to_wrong() if node.op != "input"]
+        state = {node.id: self._state(node) for node in nodes}
+        self.pending = frozenset(node for node, said in state.items() if said == "pending")
+        self.suspicious = tuple(node for node in nodes if state[node.id] == "wrong")
+        wrong = {node.id for node in self.suspicious}
+        begin = [node for node in self.suspicious if not wrong & {*node.operands}]
+        self.first = begin[0] if begin else None
+        later = [node for node in self.suspicious if wrong & {*node.operands}]
+        last = [node for node in nodes if node.id in self.pending]
+        best: Found | None = None
+        for found in chain(self._one_by_one(begin), self._together(begin), self._one_by_one((*later, *last))):
+            if found.outcome.mended == self.trials.wrong:
+                return found
+            if best is None or len(found.outcome.mended) > len(best.outcome.mended):
+                best = found
+        return best
+
+    def _one_by_one(self, nodes: Sequence[Node]) -> Iterator[Found]:
+        for node in nodes:
+            if monotonic() > self.until_s:
+                return
+            found = self._tried(node)
+            if found is not None:
+                yield found
+
+    def _together(self, nodes: Sequence[Node]) -> Iterator[Found]:
+        """Nodes that read one value and would all be right with another: something is missing there."""
+        for operand in dict.fromkeys(operand for node in nodes for operand in node.operands):
+            readers = [node for node in nodes if operand in node.operands]
+            rights = [next(self._rights(node), None) for node in readers]
+            changed = {
+                node.id: right.value for node, right in zip(readers, rights, strict=True) if right is not None
+            }
+            if len(changed) > 1:
+                outcome = self.trials.outcome(changed)
+                if outcome.is_good:
+                    yield Found(self.values.candidate.nodes[next(iter(changed))], Why.DIVERGES, outcome)
+
+    def is_before(self, one: NodeId, other: NodeId) -> bool:
+        """Whether a node that is not right leads to another one."""
+        nodes = self.values.candidate.nodes
+        leading, left = {other}, [other]
+        while left:
+            operands = [each for each in nodes[left.pop()].operands if each not in leading]
+            leading.update(operands)
+            left.extend(operands)
+        wrong = {node.id for node in self.suspicious}
+        return one != other and one in leading and one in wrong
+
+    def wrong_goals(self, relations: Relations) -> list[Goal]:
+        """The results that should be the baseline's."""
+        given = {output.name: output.value for output in self.values.baseline.graph.outputs}
+        own = {output.name: output.value for output in self.values.candidate.graph.outputs}
+        return [
+            Goal(
+                baseline=given[relation.baseline],
+                candidate=own[relation.candidate],
+                choices=relation.choices,
+                output=relation.candidate,
+            )
+            for relation in relations.outputs
+            if relation.candidate in self.trials.wrong
+        ]
+
+    def _leading_to_wrong(self) -> list[Node]:
+        kept = self.values.candidate
+        needed = {
+            o.value for o in kept.graph.outputs if o.name in self.trials.wrong and o.value in kept.values
+        }
+        if kept.stopped_at is not None:
+            needed.update(kept.stopped_at.operands)
+        for node in reversed(kept.graph.nodes):
+            if node.id in needed:
+                needed.update(node.operands)
+        return [node for node in kept.graph.nodes if node.id in needed]
+
+    def _state(self, node: Node) -> str:
+        counterpart = self.alignment.counterpart.get(node.id)
+        if node.id not in self.values.candidate.values:
+            return "wrong"
+        if counterpart is None or counterpart not in self.values.baseline.values:
+            return "right" if node.op in LEAVES else "wrong"
+        measured = self.values.measured(node.id, counterpart)
+        if measured.standing.is_clean:
+            return "right" if measured.standing.partial is None else "pending"
+        plain = any(each.is_plain for each in self.values.readings(node.id, counterpart))
+        return "right" if measured.moved and measured.reading is not None and not plain else "wrong"
+
+    def _tried(self, node: Node) -> Found | None:
+        for right in self._rights(node):
+            if self._is_held(node, right):
+                continue
+            outcome = self.trials.outcome({node.id: right.value})
+            if outcome.is_good:
+                return self._blamed(node, right, outcome)
+        return None
+
+    def _rights(self, node: Node) -> Iterator[Right]:
+        counterpart = self.alignment.counterpart.get(node.id)
+        given = None if counterpart is None else self.values.baseline.nodes.get(counterpart)
+        own = node.id in self.alignment.sure and given is not None and given.op == node.op
+        return self.trials.rights(node, counterpart, is_own=own)
+
+    def _is_held(self, node: Node, right: Right) -> bool:
+        """Whether a trial would change nothing of note: what is pending may lie on the ranks in any way."""
+        return right.kind in (PENDING, PASSED) and node.id in self.pending
+
+    def _blamed(self, node: Node, right: Right, outcome: Outcome) -> Found:
+        """Where a value was used as if nothing were pending: what should have combined it, or made it."""
+        pending = [operand for operand in node.operands if operand in self.pending]
+        if right.kind == PENDING or not pending or is_collective(node):
+            why = Why.PENDING if node.id in self.pending else Why.DIVERGES
+            return Found(node, why, outcome)
+        for operand in pending:
+            made = self._origin(operand)
+            for whole in self._rights(made):
+                if whole.kind in (PENDING, PASSED):
+                    continue
+                other = self.trials.outcome({made.id: whole.value})
+                if other.is_good and len(other.mended) >= len(outcome.mended):
+                    return Found(made, Why.PENDING, other)
+        return Found(node, Why.DIVERGES, outcome)
+
+    def _origin(self, value: NodeId) -> Node:
+        """Where what is pending comes from: the last collective, or the first node of which it is so."""
+        node = self.values.candidate.nodes[value]
+        while not is_collective(node):
+            before = [operand for operand in node.operands if operand in self.pending]
+            if not before:
+                break
+            node = self.values.candidate.nodes[before[0]]
+        return node
