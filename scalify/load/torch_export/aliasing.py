@@ -33,11 +33,6 @@ _PERHAPS = frozenset(
 # The first result is a view of the first tensor, the second of the second.
 PIECEWISE = frozenset({"aten.broadcast_tensors", "aten.meshgrid"})
 
-# Memory of their own, whose contents nobody knows yet.
-FRESH = frozenset(
-    {"aten.empty", "aten.empty_like", "aten.new_empty", "aten.empty_strided", "aten.new_empty_strided"}
-)
-
 _DRAWS = re.compile(r"dropout|rand|bernoulli|multinomial|normal|uniform|exponential|poisson|sample|attention")
 
 _PURE_NAMESPACES = frozenset({"aten", "prims", "_c10d_functional"})

@@ -22,6 +22,7 @@ def prefixed(body: Body, prefix: str) -> Body:
     calls = tuple(
         replace(
             call,
+            name=prefix + call.name,
             arguments=MappingProxyType({name: argument(value) for name, value in call.arguments.items()}),
             results=tuple(value and replace(value, name=ours(value.name)) for value in call.results),
         )

@@ -13,7 +13,7 @@ Where the chain is not known (a reshape that may or may not have copied), a writ
 may share the storage opaque: never guessed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from scalify.errors import InvalidGraph
@@ -171,10 +171,40 @@ class Memory:
             if not isinstance(perm, tuple):
                 raise InvalidGraph("a transpose without a permutation", hint="export it again")
             return self.emit.transpose(new, [perm.index(dim) for dim in range(len(perm))])
-        if move.op == "slice" and set(_ints(move.attrs["steps"])) <= {1}:
-            return self.emit.emit("update_slice", old, new, attrs={"starts": move.attrs["starts"]})
+        if move.op == "slice":
+            return put(self.emit, old, new, _ints(move.attrs["starts"]), _ints(move.attrs["steps"]))
         return None
 
 
-def _ints(value: object) -> tuple[object, ...]:
-    return value if isinstance(value, tuple) else ()
+def _ints(value: object) -> tuple[int, ...]:
+    """Of one rank's program: there are no other integers in it."""
+    if not isinstance(value, tuple):
+        raise InvalidGraph("a slice without bounds", hint="export it again")
+    return tuple(entry for entry in value if isinstance(entry, int))
+
+
+def put(emit: Emitter, old: Wire, new: Wire, starts: Sequence[int], steps: Sequence[int]) -> Wire:
+    """``old`` with ``new`` at every ``step``-th place from ``start`` on, in every dimension."""
+    axis = next((axis for axis, step in enumerate(steps) if step > 1 and new.shape[axis] > 1), None)
+    if axis is None:
+        return emit.emit("update_slice", old, new, attrs={"starts": tuple(starts)})
+    start, step, count = starts[axis], steps[axis], new.shape[axis]
+    lines = emit.slice(old, axis, start, start + (count - 1) * step + 1, step)
+    rest = [0 if at == axis else first for at, first in enumerate(starts)]
+    changed = put(emit, lines, new, rest, [1 if at == axis else by for at, by in enumerate(steps)])
+    return _put_lines(emit, old, changed, axis, start, step)
+
+
+def _put_lines(emit: Emitter, old: Wire, lines: Wire, axis: int, start: int, step: int) -> Wire:
+    """All but the last line stand first in a block of ``step`` each; the last one may end what there is."""
+    blocks = lines.shape[axis] - 1
+    before, after = old.shape[:axis], old.shape[axis + 1 :]
+    window = emit.slice(old, axis, start, start + blocks * step)
+    split = emit.reshape(window, (*before, blocks, step, *after))
+    first = emit.reshape(emit.slice(lines, axis, 0, blocks), (*before, blocks, 1, *after))
+    put_first = emit.emit("update_slice", split, first, attrs={"starts": (0,) * len(split.shape)})
+    window = emit.reshape(put_first, window.shape)
+    for part, at in (window, start), (emit.slice(lines, axis, blocks, blocks + 1), start + blocks * step):
+        starts = tuple(at if dim == axis else 0 for dim in range(len(old.shape)))
+        old = emit.emit("update_slice", old, part, attrs={"starts": starts})
+    return old

@@ -12,7 +12,6 @@ from scalify.errors import InvalidGraph
 from scalify.ir.graph import Attr, Graph, Node, NodeId, Output, TensorType
 from scalify.ir.ops import OPS
 from scalify.load.torch_export.aliasing import (
-    FRESH,
     IGNORED,
     INLINED,
     PIECEWISE,
@@ -112,7 +111,7 @@ class _Translation:
         meaning = MEANINGS.get(f"{target.base}.{target.overload}") or MEANINGS.get(target.base)
         wires = self._meant(call, target, meaning) if meaning else None
         if wires is None:
-            self._opaque(call, target)
+            self._opaque(call)
         elif target.in_place:
             self._write(call, wires)
         else:
@@ -164,7 +163,7 @@ class _Translation:
             if value is not None:
                 self._memory.view(value, into.name, self._memory.read(into.name), certain=True)
 
-    def _opaque(self, call: Call, target: _Target) -> None:
+    def _opaque(self, call: Call) -> None:
         """One node per result; what it may have written to is not known any more."""
         sources = given(call)
         made = [value and self._unknown(call, value.type, place) for place, value in enumerate(call.results)]
@@ -174,7 +173,7 @@ class _Translation:
         for value, wire in zip(call.results, made, strict=True):
             if value is None or wire is None:
                 continue
-            if sources and target.base not in FRESH:
+            if sources:
                 self._memory.view(value, sources[0].name, wire, certain=False)
             else:
                 self._memory.new(value, wire)

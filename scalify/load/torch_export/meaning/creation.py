@@ -2,10 +2,13 @@
 
 from types import MappingProxyType
 
-from scalify.ir.graph import TensorType
+from scalify.ir.graph import Attr, TensorType
 from scalify.load.torch_export.emit import Wire
 from scalify.load.torch_export.operation import Meaning, Meanings, Number, Operation, Unmodelled
 from scalify.load.torch_export.scalars import kind
+
+UNINITIALISED = "uninitialised"
+"""What an opaque node is called that stands for memory of which nobody knows what it holds."""
 
 
 def _arange(op: Operation) -> Wire:
@@ -55,10 +58,23 @@ def _scalar(op: Operation) -> Wire:
 
 
 def _eye(op: Operation) -> Wire:
-    type_ = op.result
-    rows = op.emit.emit("iota", declared=TensorType("i64", type_.shape), attrs={"axis": 0})
-    columns = op.emit.emit("iota", declared=TensorType("i64", type_.shape), attrs={"axis": 1})
-    return op.emit.cast(op.emit.elementwise("eq", rows, columns, dtype="bool"), type_.dtype)
+    return op.emit.cast(_diagonal(op), op.result.dtype)
+
+
+def _diagonal(op: Operation) -> Wire:
+    """Where row and column are the same."""
+    shape = op.result.shape
+    rows = op.emit.emit("iota", declared=TensorType("i64", shape), attrs={"axis": 0})
+    columns = op.emit.emit("iota", declared=TensorType("i64", shape), attrs={"axis": 1})
+    return op.emit.elementwise("eq", rows, columns, dtype="bool")
+
+
+def _fill_diagonal(op: Operation) -> Wire:
+    wire = op.tensor("self")
+    if len(wire.shape) != 2 or op.flag("wrap", False):
+        raise Unmodelled("a diagonal of more than two dimensions, or one that starts again")
+    number = op.emit.constant(wire.dtype, op.number("fill_value"))
+    return op.emit.elementwise("where", _diagonal(op), number, wire, dtype=wire.dtype)
 
 
 def _random(distribution: str) -> Meaning:
@@ -74,7 +90,18 @@ def _random(distribution: str) -> Meaning:
     return meaning
 
 
+def _uninitialised(op: Operation) -> Wire:
+    """Whatever memory held before: of every allocation its own."""
+    attrs: dict[str, Attr] = {"target": UNINITIALISED, "config": f"{op.program.origin}:{op.call.name}"}
+    return op.emit.emit("opaque", declared=op.result, attrs=attrs)
+
+
+_ALLOCATIONS = (
+    "empty", "empty_like", "new_empty", "empty_strided", "new_empty_strided", "empty_permuted",
+)  # fmt: skip
+
 CREATION: Meanings = MappingProxyType({
+    **{f"aten.{name}": _uninitialised for name in _ALLOCATIONS},
     "aten.arange": _arange,
     "aten.linspace": _linspace,
     "aten.zeros": _filled(0),
@@ -90,6 +117,7 @@ CREATION: Meanings = MappingProxyType({
     "aten.fill": _filled(None),
     "aten.scalar_tensor": _scalar,
     "aten.eye": _eye,
+    "aten.fill_diagonal": _fill_diagonal,
     "aten.rand": _random("uniform"),
     "aten.rand_like": _random("uniform"),
     "aten.randn": _random("normal"),

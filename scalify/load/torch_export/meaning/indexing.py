@@ -12,6 +12,7 @@ from scalify.ir.graph import Attr, NodeId
 from scalify.load.torch_export.emit import Emitter, Wire
 from scalify.load.torch_export.fields import damaged
 from scalify.load.torch_export.meaning.arithmetic import operand
+from scalify.load.torch_export.memory import put
 from scalify.load.torch_export.operation import Meaning, Meanings, Operation, Unmodelled
 from scalify.load.torch_export.scalars import kind
 
@@ -225,12 +226,11 @@ def _masked(op: Operation, wire: Wire, mask: Wire, values: Wire, place: int) -> 
 def _slice_scatter(op: Operation) -> Wire:
     wire, source = op.tensor("self"), op.tensor("src")
     axis = op.axis(op.integer("dim", 0), len(wire.shape))
-    if op.integer("step", 1) != 1:
-        raise Unmodelled("a write with gaps")
     bounds = [op.integer(name) if op.has(name) else None for name in ("start", "end")]
     start, _, _ = slice(*bounds).indices(wire.shape[axis])
-    starts = tuple(start if dim == axis else 0 for dim in range(len(wire.shape)))
-    return op.emit.emit("update_slice", wire, op.emit.cast(source, wire.dtype), attrs={"starts": starts})
+    starts = [start if dim == axis else 0 for dim in range(len(wire.shape))]
+    steps = [op.integer("step", 1) if dim == axis else 1 for dim in range(len(wire.shape))]
+    return put(op.emit, wire, op.emit.cast(source, wire.dtype), starts, steps)
 
 
 def _select_scatter(op: Operation) -> Wire:
