@@ -24,7 +24,7 @@ app = typer.Typer(
 app.command(cls=verify.VerifyCommand, epilog=verify.EPILOG)(verify.verify)
 app.command(epilog=capture.EPILOG)(capture.capture)
 app.command()(show.show)
-app.command()(explain.explain)
+app.command(epilog=explain.EPILOG)(explain.explain)
 app.command(epilog=replay.EPILOG)(replay.replay)
 
 

@@ -19,8 +19,20 @@ class Format(StrEnum):
     JSON = "json"
 
 
+class ReportFormat(StrEnum):
+    """How a verdict is written to standard output."""
+
+    TEXT = "text"
+    JSON = "json"
+    SARIF = "sarif"
+
+
 FormatOption = Annotated[
     Format, typer.Option("--format", metavar="FORMAT", help="Of what goes to standard output: text or json.")
+]
+ReportFormatOption = Annotated[
+    ReportFormat,
+    typer.Option("--format", metavar="FORMAT", help="Of what goes to standard output: text, json or sarif."),
 ]
 VerboseOption = Annotated[
     bool,

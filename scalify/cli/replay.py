@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from scalify.cli.options import Format, FormatOption, VerboseOption, memory_size, seconds
+from scalify.cli.options import ReportFormat, ReportFormatOption, VerboseOption, memory_size, seconds
 
 EPILOG = """Examples:
 
@@ -23,7 +23,7 @@ def replay(
         str | None, typer.Argument(metavar="[BASELINE]", help="In the place of the file it names.")
     ] = None,
     candidate: Annotated[list[str] | None, typer.Argument(metavar="[CANDIDATE]...", help="Likewise.")] = None,
-    output_format: FormatOption = Format.TEXT,
+    output_format: ReportFormatOption = ReportFormat.TEXT,
     time_limit: Annotated[
         float, typer.Option("--time-limit", metavar="SECONDS", parser=seconds, help="Give up then.")
     ] = "600",  # pyright: ignore[reportArgumentType] - a default is read like what is given

@@ -8,8 +8,8 @@ import typer
 
 from scalify.cli.direct import ReadsDirectly
 from scalify.cli.options import (
-    Format,
-    FormatOption,
+    ReportFormat,
+    ReportFormatOption,
     VerboseOption,
     definition,
     memory_size,
@@ -37,7 +37,7 @@ class VerifyCommand(ReadsDirectly):
         "define": list,
         "ops": Path,
         "output": Path,
-        "output_format": Format,
+        "output_format": ReportFormat,
         "time_limit": seconds,
         "memory_limit": memory_size,
         "search": search_time,
@@ -68,7 +68,7 @@ def verify(
             help="Reference functions of unknown operations, *.py: code, which the prover RUNS.",
         ),
     ] = None,
-    output_format: FormatOption = Format.TEXT,
+    output_format: ReportFormatOption = ReportFormat.TEXT,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write the result there too, as JSON."),

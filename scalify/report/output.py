@@ -14,12 +14,18 @@ from scalify.report.text import add_report
 _STATUS: Mapping[Outcome, int] = {"proved": EXIT_OK, "refuted": EXIT_REFUTED, "unknown": EXIT_UNKNOWN}
 
 
-def deliver(result: Result, format: Literal["text", "json"], file: Path | None, *, full: bool) -> None:
+def deliver(
+    result: Result, format: Literal["text", "json", "sarif"], file: Path | None, *, full: bool
+) -> None:
     """Write and print. Text is in full if asked for; JSON always is."""
     if file is not None:
         save(result, file)
     if format == "json":
         sys.stdout.write(as_json(result) + "\n")
+    elif format == "sarif":
+        from scalify.report.sarif import as_sarif
+
+        sys.stdout.write(as_sarif(result) + "\n")
     else:
         page = page_for(sys.stdout)
         add_report(page, result, full=full)

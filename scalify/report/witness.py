@@ -18,7 +18,7 @@ def add_witness(page: Page, result: Result, *, full: bool) -> None:
         return
     page.heading("How they differ")
     _add_output(page, witness)
-    _add_element(page, witness.difference)
+    _add_element(page, witness)
     _add_others(page, witness, full=full)
     _add_given(page, witness, full=full)
     file = result.witness_file
@@ -57,14 +57,16 @@ def _how_many(own: OutputDifference | None) -> str:
     return f": {own.differing:,} of {counted(own.compared, 'element')} differ"
 
 
-def _add_element(page: Page, difference: Difference) -> None:
+def _add_element(page: Page, witness: Witness) -> None:
+    difference = witness.difference
     index, source = list(difference.index), list(difference.baseline_index)
     of = "" if index == source else f", in the baseline {source}"
     page.fact("element", f"{index} on rank {difference.rank}{of}")
     expected, found = _numbers(difference)
     page.fact("expected", Styled(expected, "good"), ", as the baseline computes it")
     if difference.found is None:
-        page.fact("found", Styled("no value", "bad"), ": it is not a number, or lies outside of a table")
+        why = witness.beyond or "it is not a number, or lies outside of a table"
+        page.fact("found", Styled("no value", "bad"), f": {why}")
         return
     explained = f"; rounding explains {difference.uncertainty:.1g} at most" if difference.uncertainty else ""
     page.fact("found", Styled(found, "bad"), explained)
