@@ -7,7 +7,7 @@ from scalify_files import perceptron, written
 
 import scalify
 from scalify.errors import InvalidGraph
-from scalify.verdict import Proved, Reason, Unknown
+from scalify.verdict import Proved, Reason, Refuted, Unknown
 from scalify.verification import Problem, verification
 
 
@@ -20,8 +20,10 @@ def test_graphs_and_their_files_get_the_same_verdict(tmp_path: Path):
         assert [output.layout for output in verdict.outputs] == ["replicated"]
 
 
-def test_a_mistake_is_not_proved():
-    verdict = scalify.verify(perceptron(), perceptron(ranks=4, reduced=False))
+def test_a_mistake_is_refuted_and_without_a_search_not_proved():
+    pair = perceptron(), perceptron(ranks=4, reduced=False)
+    assert isinstance(scalify.verify(*pair), Refuted)
+    verdict = verification(*pair).verdict
     assert isinstance(verdict, Unknown)
     assert verdict.reason is Reason.UNPROVED
 

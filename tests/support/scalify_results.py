@@ -6,6 +6,7 @@ from scalify.ir.graph import NodeId, Site
 from scalify.report.result import Assumption, Axis, Cost, File, Program, RegionsDone, Result, Trust
 from scalify.verdict import (
     Difference,
+    Domain,
     Draw,
     Extent,
     GivenValue,
@@ -179,9 +180,24 @@ def refuted() -> Result:
 
 def witness() -> Witness:
     """Values of a token and of weights, small integers."""
-    few = GivenValue(name="ids", dtype="i64", shape=(1, 2), sha256="2" * 64, values=(3.0, 1.0))
+    few = GivenValue(
+        name="ids",
+        dtype="i64",
+        shape=(1, 2),
+        role="input",
+        domain=Domain(size=8),
+        sha256="2" * 64,
+        values=(3.0, 1.0),
+    )
     weights = (
-        GivenValue(name=f"model.layers.{layer}.wq", dtype="f32", shape=(128, 128), sha256="3" * 64)
+        GivenValue(
+            name=f"model.layers.{layer}.wq",
+            dtype="f32",
+            shape=(128, 128),
+            role="parameter",
+            domain=Domain(),
+            sha256="3" * 64,
+        )
         for layer in range(LAYERS)
     )
     caches = (

@@ -35,8 +35,15 @@ def test_a_proof_leaves_with_0_and_says_under_which_assumptions(files: Path):
         assert needed in left.stdout
 
 
-def test_no_proof_leaves_with_4(files: Path):
+def test_a_refutation_leaves_with_3(files: Path):
     left = scalify("verify", files / "one.scg", files / "wrong.scg")
+    assert left.code == 3
+    assert left.stdout.startswith("REFUTED: there are inputs")
+    assert "y: differs" in left.stdout
+
+
+def test_without_a_search_it_leaves_with_4(files: Path):
+    left = scalify("verify", files / "one.scg", files / "wrong.scg", "--search", "0")
     assert left.code == 4
     assert left.stdout.startswith("UNKNOWN: no rule shows")
     assert "y: not proved" in left.stdout
@@ -53,9 +60,9 @@ def test_an_op_without_a_meaning_is_named(files: Path):
 def test_the_file_says_what_standard_output_says(files: Path, tmp_path: Path):
     saved = tmp_path / "result.json"
     left = scalify("verify", files / "one.scg", files / "wrong.scg", "--format", "json", "-o", saved)
-    assert left.code == 4
+    assert left.code == 3
     assert json.loads(left.stdout) == json.loads(saved.read_text())
-    assert json.loads(left.stdout)["reason"] == "unproved"
+    assert json.loads(left.stdout)["verdict"] == "refuted"
 
 
 def test_explain_prints_the_report_again(files: Path, tmp_path: Path):
@@ -69,7 +76,7 @@ def test_explain_prints_the_report_again(files: Path, tmp_path: Path):
 @pytest.mark.parametrize("option", ["--no-memo", "--no-partition"])
 def test_neither_memo_nor_partition_changes_the_verdict(option: str, files: Path):
     assert scalify("verify", files / "one.scg", files / "four.scg", option).code == 0
-    assert scalify("verify", files / "one.scg", files / "wrong.scg", option).code == 4
+    assert scalify("verify", files / "one.scg", files / "wrong.scg", option).code == 3
 
 
 def test_stated_relations_go_before_inferred_ones(files: Path, tmp_path: Path):
