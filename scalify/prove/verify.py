@@ -25,6 +25,8 @@ MOST_NODES_AT_ONCE = 2_000
 MOST_STEPS = 8
 """How often what was not proved is cut where understanding ended."""
 
+NO_RELATIONS = Relations(inputs=(), outputs=(), undecided={})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
@@ -55,6 +57,12 @@ def verify(
     if candidate.unrolled:
         candidate = shared(candidate, relations)
     chain = _chain(baseline, candidate, relations, options, progress)
+    if not chain.is_complete and options.partition and _is_small(baseline, candidate):
+        # Behind a cut, what a program computes twice would be two values of which nothing is known.
+        once = shared(baseline, NO_RELATIONS), shared(candidate, relations)
+        further = _step_by_step(*once, relations, options)
+        if further.is_complete:
+            (baseline, candidate), chain = once, further
     outputs = _results(relations, chain.outputs)
     work = Work(
         baseline_nodes=len(baseline.nodes),
@@ -100,35 +108,40 @@ def _chain(
         chain = prove_chain(
             baseline, candidate, parts, relations, options.budget, memo=options.memo, progress=progress
         )
-        small = max(len(baseline.nodes), len(candidate.nodes)) <= MOST_NODES_AT_ONCE
-        if chain.is_complete or not small:
+        if chain.is_complete or len(parts[0]) == 1 or not _is_small(baseline, candidate):
             return chain
-    whole = segments(computed(baseline), (), baseline), segments(computed(candidate), (), candidate)
-    chain = prove_chain(baseline, candidate, whole, relations, options.budget, memo=False, progress=progress)
-    if chain.is_complete or not options.partition:
-        return chain
-    further = _step_by_step(baseline, candidate, (whole[0][0], whole[1][0]), relations, options, chain)
-    return further if further.is_complete else chain
+    return _whole(baseline, candidate, relations, options, progress)
 
 
-def _step_by_step(
+def _is_small(*graphs: Graph) -> bool:
+    return all(len(graph.nodes) <= MOST_NODES_AT_ONCE for graph in graphs)
+
+
+def _whole(
     baseline: Graph,
     candidate: Graph,
-    whole: tuple[Segment, Segment],
     relations: Relations,
     options: Options,
-    chain: Chain,
+    progress: Progress | None = None,
 ) -> Chain:
+    """Prove the programs as one region."""
+    parts = segments(computed(baseline), (), baseline), segments(computed(candidate), (), candidate)
+    return prove_chain(baseline, candidate, parts, relations, options.budget, memo=False, progress=progress)
+
+
+def _step_by_step(baseline: Graph, candidate: Graph, relations: Relations, options: Options) -> Chain:
     """Cut where understanding ended, and go on from there, as long as that leads further."""
+    chain = _whole(baseline, candidate, relations, options)
     done: list[tuple[Segment, Segment]] = []
-    last = whole
+    (first,), (second,) = (segments(computed(graph), (), graph) for graph in (baseline, candidate))
+    last = first, second
     while chain.stuck is not None and len(done) < MOST_STEPS:
         cut = beyond(last, chain.stuck, (baseline, candidate))
         if cut is None:
             break
-        (first, last_own), (second, last_other) = cut
+        (first, rest), (second, other_rest) = cut
         done.append((first, second))
-        last = last_own, last_other
+        last = rest, other_rest
         own, other = zip(*done, last, strict=True)
         chain = prove_chain(baseline, candidate, (own, other), relations, options.budget, memo=False)
         if len(chain.links) < len(done):

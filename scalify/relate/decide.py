@@ -2,7 +2,8 @@
 
 A layout that fits alone is taken. Of several, names of mesh axes and roles decide, and only thus: parameters
 are sharded over tensor axes (``tp``, ``mp``, ``ep``, ...), the first dimension of inputs over data axes
-(``dp``, ``fsdp``, ...) and later ones over those of a sequence (``cp``, ``sp``, ...). On a mesh that shards parameters over data (``fsdp``), names decide nothing of them.
+(``dp``, ``fsdp``, ...) and later ones over those of a sequence (``cp``, ``sp``, ...). On a mesh that shards
+parameters over data (``fsdp``), names decide nothing of them.
 """
 
 from collections.abc import Sequence

@@ -25,7 +25,7 @@ class MeanStep(nn.Module):
         self.model = SequenceDecoder(sequence)
 
     def forward(self, ids: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
-        """ids, labels [B / data ranks, T / context ranks] -> the loss, and the gradient of every parameter."""
+        """ids, labels [B / data ranks, T / context ranks] -> the loss, and all gradients."""
         whole_texts = labels.numel() * self.sequence.size
         loss = token_losses(self.model.logits(ids), labels).sum() / whole_texts
         # The mean over all ranks would make parts of a text too small.

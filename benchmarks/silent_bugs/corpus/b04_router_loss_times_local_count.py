@@ -1,4 +1,4 @@
-"""B04: a router's loss is scaled by the tokens of the rank, and its gradient divided by those of all ranks."""
+"""B04: a router's loss is scaled by the rank's tokens, and its gradient divided by those of all ranks."""
 
 from collections.abc import Mapping
 
