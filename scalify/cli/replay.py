@@ -47,6 +47,7 @@ def replay(
         baseline=side_files([baseline] if baseline else []),
         candidate=side_files(candidate or ()),
         relations=None,
+        ops=None if ops is None else str(ops),
         partition=True,
         memo=True,
         duration_s=time_limit,

@@ -14,8 +14,10 @@ import numpy as np
 from scalify.ir.evaluate import PerRank
 from scalify.ir.graph import Graph
 from scalify.ir.ops.spec import Array
+from scalify.localize.by_values import locate
 from scalify.refute.budget import Search
 from scalify.refute.compare import difference, summary
+from scalify.refute.lead import affordable, lead
 from scalify.refute.pair import Pair, pair_of
 from scalify.refute.search import Found, search
 from scalify.refute.unknown import unwritten
@@ -39,17 +41,20 @@ def refute(
     if verdict.reason not in _WORTH_IT or not asked:
         return verdict
     pair = pair_of(baseline, candidate, relations)
+    if not affordable(pair, budget):
+        return replace(verdict, lead=lead(pair, budget))
     try:
         sought = search(pair, asked, budget)
     except MemoryError:
         return replace(verdict, missing=(*verdict.missing, TOO_LARGE))
     if sought.found is None:
         return verdict
+    given = pair.given(sought.found.draw)
     return Refuted(
         outputs=verdict.outputs,
         assumptions=verdict.assumptions,
         witness=witness(pair, sought.found),
-        suspect=verdict.suspect,
+        suspect=locate(baseline, candidate, relations, given, verdict.suspect),
         work=verdict.work,
     )
 

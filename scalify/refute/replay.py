@@ -28,13 +28,13 @@ from scalify.verification import Problem, Verification, problem_of
 AGAIN = "the file was changed, or written by another release: verify the programs again"
 
 
-def replay(path: str, baseline: Sequence[str], candidate: Sequence[str]) -> Result:
+def replay(path: str, baseline: Sequence[str], candidate: Sequence[str], ops: str | None = None) -> Result:
     """Both programs on the values of the witness in a file."""
     kept = load(Path(path))
     _check(kept.witness)
     ones = baseline or [each.path for each in kept.baseline]
     others = candidate or [each.path for each in kept.candidate]
-    problem = _problem(kept, ones, others)
+    problem = _problem(kept, ones, others, ops)
     verdict = replayed(problem, kept.witness)
     result = answered(Verification(problem=problem, verdict=verdict), ones, others)
     notes = (*result.notes, *_changed(kept, result))
@@ -58,12 +58,19 @@ def replayed(problem: Problem, kept: Witness) -> Verdict:
     return Refuted(outputs=outputs, assumptions=problem.relations.notes, witness=witness(pair, found))
 
 
-def _problem(kept: WitnessFile, baseline: Sequence[str], candidate: Sequence[str]) -> Problem:
+def _problem(
+    kept: WitnessFile, baseline: Sequence[str], candidate: Sequence[str], ops: str | None
+) -> Problem:
+    if kept.needs_ops and ops is None:
+        raise ScalifyError(
+            "the witness was found with operations defined by Python code",
+            hint="give it again: --ops FILE.py",
+        )
     definitions: dict[str, list[str]] = {}
     for target, file in kept.definitions:
         definitions.setdefault(target, []).append(file)
     stated = None if kept.relations is None else parse_stated(kept.relations)
-    return problem_of(baseline, candidate, stated, definitions)
+    return problem_of(baseline, candidate, stated, definitions, ops)
 
 
 def _check(kept: Witness) -> None:

@@ -24,7 +24,8 @@ class WitnessFile:
     """Both programs as they were named, what was stated of their inputs, and the witness.
 
     ``relations`` is the text of a relations file, ``definitions`` are files of graphs by the operations they
-    define.
+    define. ``needs_ops`` says that others were defined by Python code, which is never run for being named in
+    a file: whoever replays gives it again.
     """
 
     scalify: str
@@ -32,6 +33,7 @@ class WitnessFile:
     candidate: tuple[File, ...]
     relations: str | None
     definitions: tuple[tuple[str, str], ...]
+    needs_ops: bool = False
     witness: Witness
 
 
@@ -45,6 +47,7 @@ def keep(result: Result, request: Request, path: Path) -> Result:
         candidate=result.candidate.files,
         relations=None if request.relations is None else Path(request.relations).read_text(encoding="utf-8"),
         definitions=request.definitions,
+        needs_ops=request.ops is not None,
         witness=result.witness,
     )
     save(content, path)

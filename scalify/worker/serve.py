@@ -58,7 +58,7 @@ def _result(request: Request, tell: Tell) -> Result:
     if request.replay is not None:
         from scalify.refute.replay import replay
 
-        return replay(request.replay, request.baseline, request.candidate)
+        return replay(request.replay, request.baseline, request.candidate, request.ops)
     return _verified(request, tell)
 
 
