@@ -103,7 +103,8 @@ def problem_of(
 
     known = {target: [load(Path(path)) for path in paths] for target, paths in (definitions or {}).items()}
     references = None if ops is None else _references(ops)
-    sides = tuple(define(_graph(side), known, references) for side in (baseline, candidate))
+    graphs = _graph(baseline, candidate), _graph(candidate, baseline)
+    sides = tuple(define(graph, known, references) for graph in graphs)
     stated = read_stated(Path(relations)) if isinstance(relations, str | PathLike) else relations
     related = relate(sides[0].graph, sides[1].graph, stated)
     notes = dict.fromkeys(note for side in sides for note in (*side.graph.notes, *side.assumptions()))
@@ -124,14 +125,26 @@ def _references(path: AnyPath) -> "References":
     return References(Path(path))
 
 
-def _graph(side: Side) -> Graph:
+def _graph(side: Side, other: Side) -> Graph:
     if isinstance(side, Graph):
         return side
-    if isinstance(side, str | PathLike):
-        return load_side([Path(side)])
-    if isinstance(side, Sequence) and all(isinstance(part, str | PathLike) for part in side):
-        return load_side([Path(path) for path in cast("Sequence[AnyPath]", side)])
-    # What is in memory is PyTorch's: it is imported already.
-    from scalify.capture.in_memory import graph_of
+    paths = _paths(side)
+    if paths is None:
+        # What is in memory is PyTorch's: it is imported already.
+        from scalify.capture.in_memory import graph_of
 
-    return graph_of(side)
+        return graph_of(side)
+    if isinstance(other, Graph) or _paths(other) is not None:
+        return load_side(paths)
+    from scalify.capture.in_memory import weights_of
+
+    return load_side(paths, weights_of(other))
+
+
+def _paths(side: Side) -> list[Path] | None:
+    """The files of a side that is in files."""
+    if isinstance(side, str | PathLike):
+        return [Path(side)]
+    if isinstance(side, Sequence) and all(isinstance(part, str | PathLike) for part in side):
+        return [Path(path) for path in cast("Sequence[AnyPath]", side)]
+    return None

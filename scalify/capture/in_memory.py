@@ -8,9 +8,10 @@ it or on ones of the types that it records.
 
 import operator
 from collections.abc import Mapping
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import torch
+from numpy.typing import NDArray
 from torch import nn
 from torch._ops import HigherOrderOperator, OpOverload
 from torch.export import ExportedProgram
@@ -25,6 +26,7 @@ from scalify.load.torch_export.program import Parameter, Program, Ref, Result, V
 from scalify.load.torch_export.translate import translate
 
 _RECORDED = ("val", "example_value")
+_NUMPY = frozenset({torch.float16, torch.float32, torch.float64})
 
 
 def graph_of(side: object) -> Graph:
@@ -41,6 +43,24 @@ def graph_of(side: object) -> Graph:
     if isinstance(module.module, GraphModule) and _is_recorded(module.module):
         return _of_fx(module.module)
     return translate(program_of(export(module), name=type(module.module).__name__))
+
+
+def weights_of(side: object) -> Mapping[str, NDArray[Any]]:
+    """The values of a program's parameters and buffers, by name, where it has any."""
+    if isinstance(side, ExportedProgram):
+        state: Mapping[str, object] = side.state_dict
+    else:
+        module = (
+            side[0] if isinstance(side, tuple) and side else side.module if isinstance(side, Built) else side
+        )
+        state = module.state_dict() if isinstance(module, nn.Module) else {}
+    return {name: value.detach().numpy() for name, value in state.items() if _has_values(value)}
+
+
+def _has_values(value: object) -> TypeGuard[torch.Tensor]:
+    """Meta and fake tensors have none."""
+    plain = type(value) in (torch.Tensor, nn.Parameter)
+    return plain and isinstance(value, torch.Tensor) and value.device.type == "cpu" and value.dtype in _NUMPY
 
 
 def _of_fx(module: GraphModule) -> Graph:

@@ -1,6 +1,7 @@
 """The values of a stored tensor: from a message to bytes, to numbers, to a constant's attributes."""
 
 import hashlib
+import math
 from fractions import Fraction
 from math import prod
 from typing import Any
@@ -17,6 +18,12 @@ _STORED: dict[DType, str] = {
     "f64": "<f8", "f32": "<f4", "f16": "<f2", "bf16": "<u2", "f8e4m3": "u1", "f8e5m2": "u1", "i64": "<i8",
     "i32": "<i4", "i16": "<i2", "i8": "i1", "u64": "<u8", "u32": "<u4", "u16": "<u2", "u8": "u1", "bool": "?",
     "c64": "<c8", "c128": "<c16",
+}  # fmt: skip
+# What activations are written with: sqrt(2 / pi) of gelu, for one.
+_NAMED: dict[float, float] = {
+    float(np.float32(number)): number
+    for number in (math.pi, math.tau, math.e, math.sqrt(math.pi), math.sqrt(2 / math.pi), 1 / math.pi,
+                   2 / math.sqrt(math.pi), 1 / math.sqrt(2 * math.pi), math.log(2), 1 / math.log(2))
 }  # fmt: skip
 
 
@@ -80,9 +87,12 @@ def as_written(value: float) -> float:
 
     It rounds to that very float, so that no two floats are read as one number.
     """
-    narrow = np.float32(value)
+    with np.errstate(over="ignore"):
+        narrow = np.float32(value)
     if not np.isfinite(narrow) or narrow == 0:
         return value
+    if abs(float(narrow)) in _NAMED:
+        return math.copysign(_NAMED[abs(float(narrow))], value)
     shortest = float(str(narrow))
     if len(f"{shortest:.9g}".replace(".", "").split("e")[0].strip("-0")) <= 7:
         return shortest

@@ -14,7 +14,7 @@ from scalify.ir.graph import Attr, Graph, Output, TensorType
 from scalify.load.onnx.canonical import text_of
 from scalify.load.onnx.folding import Folding
 from scalify.load.onnx.meaning import MEANINGS
-from scalify.load.onnx.model import Function, Model, OnnxNode, Parameter, Value, damaged
+from scalify.load.onnx.model import Array, Function, Model, OnnxNode, Parameter, Value, damaged
 from scalify.load.onnx.operation import MOST_OUTPUTS, Operation, Unmodelled
 from scalify.load.onnx.sites import scope_of, stack_of
 from scalify.load.onnx.weights import Weights
@@ -32,22 +32,22 @@ _INFER = "run onnx.shape_inference.infer_shapes on the model and save it again"
 Names = dict[str, Wire | None]
 
 
-def translate(model: Model) -> Graph:
-    """The graph of a model."""
+def translate(model: Model, weights: Mapping[str, Array] = MappingProxyType({})) -> Graph:
+    """The graph of a model. ``weights`` are values by names, for weights that have lost their names."""
     version = model.opsets.get("", NEWEST)
     if not OLDEST <= version <= NEWEST:
         raise UnsupportedFormat(
             f"the model is of opset {version}; {OLDEST} to {NEWEST} are read",
             hint=f"export it with opset_version={max(OLDEST, 18)}",
         )
-    return _Translation(model).graph()
+    return _Translation(model, weights).graph()
 
 
 class _Translation:
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, weights: Mapping[str, Array]) -> None:
         self._model = model
         self._emit = Folding()
-        self._weights = Weights(model, self._emit)
+        self._weights = Weights(model, self._emit, weights)
         self._notes: dict[str, None] = {}
         self._inlined = 0
 

@@ -44,6 +44,8 @@ def read_model(data: bytes) -> Model:
         raise UnsupportedFormat("the model has sparse weights", hint="export dense ones")
     initializers = tuple(_tensor(tensor) for tensor in graph.initializers)
     stored = {tensor.name for tensor in initializers}
+    if len(stored) < len(initializers):
+        raise damaged("two stored tensors have one name")
     return Model(
         name=_name(graph.name),
         origin=sha256(data).hexdigest()[:16],
