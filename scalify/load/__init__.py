@@ -4,9 +4,13 @@ In: paths, not trusted. Out: well-formed graphs, or one line that says what is w
 ever executed or unpickled, and sizes are bounded before anything is built.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from numpy.typing import NDArray
 
 from scalify.errors import InvalidGraph
 from scalify.ir.check import check
@@ -20,20 +24,24 @@ __all__ = ["load", "load_side"]
 MAX_SIZE_BYTES = 2**31 - 1
 
 
+Weights = Mapping[str, NDArray[Any]]
+
+
 def load(path: Path) -> Graph:
     """The graph in one file. Of a program captured per rank it is what that rank runs."""
-    graph, _ = _loaded(path)
+    graph, _ = _loaded(path, {})
     return graph
 
 
-def load_side(paths: Sequence[Path]) -> Graph:
+def load_side(paths: Sequence[Path], weights: Weights = MappingProxyType({})) -> Graph:
     """The program of one side of a proof: one file for all ranks, or one file for each.
 
     Archives of a per-rank capture say which rank they are; other files are taken in the order given.
+    ``weights`` are values by names, by which weights without names of their own are known (ONNX).
     """
     if not paths:
         raise InvalidGraph("no file is given", hint="name at least one file for each side")
-    loaded = [_loaded(path) for path in paths]
+    loaded = [_loaded(path, weights) for path in paths]
     if len(loaded) == 1 and loaded[0][1] is None:
         return loaded[0][0]
     by_rank: dict[int, Graph] = {}
@@ -54,13 +62,13 @@ def _mesh(graphs: Sequence[Graph]) -> Mesh:
     return stated if stated.size > 1 else Mesh(axes=(("rank", len(graphs)),))
 
 
-def _loaded(path: Path) -> tuple[Graph, int | None]:
+def _loaded(path: Path, weights: Weights) -> tuple[Graph, int | None]:
     """The graph, and the rank that it is of where the file says that it is of one."""
     kind = kind_of(path)
     if path.stat().st_size > MAX_SIZE_BYTES:
         raise InvalidGraph(f"{path.name} is larger than 2 GiB", hint="keep weights out of the graph")
     try:
-        graph = _read(path, kind)
+        graph = _read(path, kind, weights)
         check(graph)
     except InvalidGraph as error:
         raise InvalidGraph(f"{path.name}: {error}", hint=error.hint) from None
@@ -68,7 +76,7 @@ def _loaded(path: Path) -> tuple[Graph, int | None]:
     return graph, _rank_of(path) if per_rank else None
 
 
-def _read(path: Path, kind: Kind) -> Graph:
+def _read(path: Path, kind: Kind, weights: Weights) -> Graph:
     # Each front end is imported when a file needs it: protobuf is for serialized HLO only.
     match kind:
         case Kind.HLO_PROTOBUF:
@@ -90,7 +98,7 @@ def _read(path: Path, kind: Kind) -> Graph:
         case Kind.ONNX:
             from scalify.load.onnx import read as read_onnx
 
-            return read_onnx(path.read_bytes())
+            return read_onnx(path.read_bytes(), weights)
 
 
 def _text(path: Path) -> str:
