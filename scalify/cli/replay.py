@@ -23,6 +23,10 @@ def replay(
         str | None, typer.Argument(metavar="[BASELINE]", help="In the place of the file it names.")
     ] = None,
     candidate: Annotated[list[str] | None, typer.Argument(metavar="[CANDIDATE]...", help="Likewise.")] = None,
+    ops: Annotated[
+        Path | None,
+        typer.Option("--ops", metavar="FILE", help="Reference functions, as for verify. The file is RUN."),
+    ] = None,
     output_format: ReportFormatOption = ReportFormat.TEXT,
     time_limit: Annotated[
         float, typer.Option("--time-limit", metavar="SECONDS", parser=seconds, help="Give up then.")
