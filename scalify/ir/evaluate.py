@@ -105,7 +105,8 @@ def _on_every_rank(node: Node, call: Call, meaning: Meaning, operands: list[PerR
         arrays = [operand[rank] for operand in operands]
         key = (*map(id, arrays), rank if by_rank else -1)
         if key not in done:
-            done[key] = np.asarray(meaning(replace(call, rank=rank), arrays))
+            own = replace(call, rank=rank) if by_rank else call
+            done[key] = np.asarray(meaning(own, arrays))
         results.append(done[key])
     return results
 

@@ -8,9 +8,14 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scalify.ir.ops.spec import Array, Call
 
 
+WORTH_A_PLAN = 4096
+"""Elements of all operands."""
+
+
 def einsum(call: Call, values: Sequence[Array]) -> Array:
-    """As numpy.einsum."""
-    return np.asarray(np.einsum(call.text("spec"), *values, optimize=len(values) > 1))
+    """As numpy.einsum. Planning how to multiply pays only where there is much to multiply."""
+    plans = len(values) > 1 and sum(value.size for value in values) > WORTH_A_PLAN
+    return np.asarray(np.einsum(call.text("spec"), *values, optimize=plans))
 
 
 def conv(call: Call, values: Sequence[Array]) -> Array:
