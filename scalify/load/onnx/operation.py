@@ -19,6 +19,15 @@ class Unmodelled(Exception):
 
 
 MOST_OUTPUTS = 65_536
+WITHOUT_BEARING = frozenset(
+    {
+        "stash_type", "softmax_precision", "saturate", "round_mode",  # how it is rounded
+        "seed", "momentum",  # while training
+        "noop_with_empty_axes",  # where dimensions are given
+        "nearest_mode", "cubic_coeff_a", "extrapolation_value",  # of other modes than the one stated
+        "qk_matmul_output_mode",  # of a result that is refused
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +44,7 @@ class Operation:
     emit: Folding
     notes: dict[str, None]
     types: tuple[TensorType | None, ...] = field(default=())
+    read: set[str] = field(default_factory=set[str])
 
     def has(self, place: int) -> bool:
         """Whether an input is given."""
@@ -88,28 +98,28 @@ class Operation:
 
     def integer(self, name: str, default: int | None = None) -> int:
         """An integer attribute."""
-        value = self.attributes.get(name, default)
+        value = self.attribute(name, default)
         if not isinstance(value, int):
             raise self._wrong(name, "an integer")
         return value
 
     def number(self, name: str, default: float | None = None) -> float:
         """A float attribute."""
-        value = self.attributes.get(name, default)
+        value = self.attribute(name, default)
         if not isinstance(value, int | float):
             raise self._wrong(name, "a number")
         return float(value)
 
     def text(self, name: str, default: str) -> str:
         """A text attribute."""
-        value = self.attributes.get(name, default)
+        value = self.attribute(name, default)
         if not isinstance(value, str):
             raise self._wrong(name, "a text")
         return value
 
     def integers(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
         """An attribute that is a list of integers."""
-        value = self.attributes.get(name, None if default is None else tuple(default))
+        value = self.attribute(name, None if default is None else tuple(default))
         if isinstance(value, tuple):
             found = tuple(entry for entry in value if isinstance(entry, int))
             if len(found) == len(value):
@@ -118,14 +128,25 @@ class Operation:
 
     def stored(self, name: str) -> Tensor:
         """An attribute that is a tensor."""
-        value = self.attributes.get(name)
+        value = self.attribute(name)
         if not isinstance(value, Tensor):
             raise self._wrong(name, "a tensor")
         return value
 
     def given(self, name: str) -> bool:
         """Whether an attribute is stated."""
-        return name in self.attributes
+        return self.attribute(name) is not None
+
+    def unread(self) -> tuple[str, ...]:
+        """Attributes that the translation has not asked for, and that may count."""
+        return tuple(
+            name for name in self.attributes if name not in self.read and name not in WITHOUT_BEARING
+        )
+
+    def attribute(self, name: str, default: "Value | None" = None) -> "Value | None":
+        """An attribute as it stands. It counts as read."""
+        self.read.add(name)
+        return self.attributes.get(name, default)
 
     def axis(self, number: int, rank: int) -> int:
         """A dimension counted from either end, as one counted from the front."""

@@ -28,7 +28,7 @@ def _constant(op: Operation) -> Wire:
     if op.given("value_ints"):
         values = np.array(op.integers("value_ints"), np.int64)
         return op.emit.array(values, TensorType("i64", values.shape))
-    given = op.attributes.get("value_floats")
+    given = op.attribute("value_floats")
     if not isinstance(given, tuple):
         raise Unmodelled("a constant of texts or a sparse one")
     return op.emit.array(np.array(given, np.float32), TensorType("f32", (len(given),)))

@@ -27,6 +27,8 @@ def _conv(op: Operation) -> Wire:
     rank = len(weight.shape) - 2
     if rank < 1:
         raise damaged(f"{op.what} has a kernel of {len(weight.shape)} dimensions")
+    if op.integers("kernel_shape", weight.shape[2:]) != weight.shape[2:]:
+        raise damaged(f"{op.what} has a kernel of {list(weight.shape)} and says otherwise")
     attrs: dict[str, Attr] = {
         "strides": op.integers("strides", (1,) * rank),
         "padding": _padding(op, rank),

@@ -85,6 +85,13 @@ def test_an_unknown_operator_needs_a_stated_type_and_is_opaque() -> None:
     assert last.attrs["config"] == '{"": [{"tensor": 0}], "factor": 2.0}'
 
 
+def test_an_attribute_that_is_not_known_makes_a_node_opaque() -> None:
+    """A newer release may have given it a meaning."""
+    made = model([node("Softmax", axis=-1, temperature=2.0)])
+    made.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [2, 3]))
+    assert read(made.SerializeToString()).nodes[-1].op == "opaque"
+
+
 def test_a_stated_shape_that_cannot_be_is_refused() -> None:
     wrong = helper.make_tensor_value_info("z", onnx.TensorProto.FLOAT, [3, 3])
     assert "is said to give f32[3, 3]" in refusal(
