@@ -7,7 +7,6 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from scalify.ir.ops.spec import Array, Call
 
-
 WORTH_A_PLAN = 4096
 """Elements of all operands."""
 
