@@ -17,6 +17,7 @@ from scalify.localize.first import Finding, Scene, Why, among_results
 from scalify.localize.values.follow import follow
 from scalify.localize.values.hunt import Hunt
 from scalify.localize.values.kept import kept, size_bytes
+from scalify.localize.values.repair import repaired
 from scalify.localize.values.say import said
 from scalify.localize.values.standings import Values
 from scalify.localize.values.trial import Trials
@@ -55,8 +56,14 @@ def locate(
     known = suspect if suspect is not None and suspect.baseline is not None else None
     if found is not None and known is not None and search.is_before(known.candidate.node, found.node.id):
         return known
+    last = found.node if found is not None else values.candidate.stopped_at
+    repair = None if last is None else repaired(trials, search.cone(last), last.id)
+    if repair is not None and (found is None or repair.node.id != found.node.id):
+        finding = Finding(node=repair.node, why=Why.DIVERGES)
+        return said(scene, finding, values, search.suspicious, mended=True, repair=repair)
     if found is not None:
-        return said(scene, Finding(node=found.node, why=found.why), values, search.suspicious, mended=True)
+        finding = Finding(node=found.node, why=found.why)
+        return said(scene, finding, values, search.suspicious, mended=True, repair=repair)
     if suspect is not None:
         return suspect
     result = among_results(scene)

@@ -78,6 +78,20 @@ class Hunt:
                 if outcome.is_good:
                     yield Found(self.values.candidate.nodes[next(iter(changed))], Why.DIVERGES, outcome)
 
+    def cone(self, node: Node) -> list[Node]:
+        """What is not right and leads to a node through nothing else, and the constants that it reads."""
+        nodes = self.values.candidate.nodes
+        wrong = {each.id for each in self.suspicious}
+        constants = (each.id for each in nodes.values() if each.op == "constant")
+        wrong |= {each for each in constants if each not in self.alignment.counterpart}
+        found, left = {node.id}, [node.id]
+        while left:
+            for operand in nodes[left.pop()].operands:
+                if operand not in found and operand in wrong:
+                    found.add(operand)
+                    left.append(operand)
+        return [each for each in self.values.candidate.graph.nodes if each.id in found]
+
     def is_before(self, one: NodeId, other: NodeId) -> bool:
         """Whether a node that is not right leads to another one."""
         nodes = self.values.candidate.nodes
@@ -105,16 +119,12 @@ class Hunt:
         ]
 
     def _leading_to_wrong(self) -> list[Node]:
-        kept = self.values.candidate
-        needed = {
-            o.value for o in kept.graph.outputs if o.name in self.trials.wrong and o.value in kept.values
-        }
-        if kept.stopped_at is not None:
-            needed.update(kept.stopped_at.operands)
-        for node in reversed(kept.graph.nodes):
+        graph = self.values.candidate.graph
+        needed = {output.value for output in graph.outputs if output.name in self.trials.wrong}
+        for node in reversed(graph.nodes):
             if node.id in needed:
                 needed.update(node.operands)
-        return [node for node in kept.graph.nodes if node.id in needed]
+        return [node for node in graph.nodes if node.id in needed]
 
     def _state(self, node: Node) -> str:
         counterpart = self.alignment.counterpart.get(node.id)

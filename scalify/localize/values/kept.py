@@ -1,6 +1,6 @@
 """A program that was run, with the value of every node; and run on, with another value for one of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from types import MappingProxyType
@@ -35,14 +35,22 @@ class Kept:
             if output.value in self.values
         }
 
+    def with_node(self, node: Node) -> Outputs | None:
+        """The outputs that depend on a node, with another one of its type in its place."""
+        return self._run_on((node, *_rest(self, {node.id})), {})
+
     def with_values(self, changed: Mapping[NodeId, PerRank]) -> Outputs | None:
         """The outputs that depend on some nodes, with other values for these; None if that cannot be run."""
-        rest = _rest(self, changed)
+        return self._run_on(_rest(self, changed.keys()), changed)
+
+    def _run_on(self, rest: Sequence[Node], changed: Mapping[NodeId, PerRank]) -> Outputs | None:
         ids = {each.id for each in rest}
         given = {operand for each in rest for operand in each.operands} - ids
         outputs = tuple(each for each in self.graph.outputs if each.value in ids or each.value in changed)
         given |= {each.value for each in outputs} - ids
         values = {**self.values, **changed}
+        if not given <= values.keys():
+            return None
         inputs = tuple(_as_input(self.nodes[each]) for each in given)
         part = replace(self.graph, nodes=(*inputs, *rest), outputs=outputs)
         try:
@@ -84,7 +92,7 @@ def _anything(graph: Graph) -> StandIn:
     return stand_in
 
 
-def _rest(kept: Kept, changed: Mapping[NodeId, PerRank]) -> tuple[Node, ...]:
+def _rest(kept: Kept, changed: Collection[NodeId]) -> tuple[Node, ...]:
     """What is to be run again: what an output needs, and depends on the changed nodes or was never run."""
     reached = set(changed)
     for each in kept.graph.nodes:

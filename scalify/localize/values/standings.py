@@ -105,7 +105,8 @@ class Values:
         if own[0].dtype.kind not in "fi" or not plain:
             return None
         for kind, axes in self.partials():
-            if _is_alike(own, axes):
+            # Of indices that each rank counts from its own start, the largest are those of the first rank.
+            if _is_alike(own, axes) or (kind != "sum" and own[0].dtype.kind == "i"):
                 continue
             whole = combined(own, kind, axes, self.ranks)
             partial = Partial(kind, self.ranks.digits(axes))

@@ -60,7 +60,13 @@ class Trials:
 
     def outcome(self, changed: Mapping[NodeId, PerRank]) -> Outcome:
         """What becomes of the outputs with other values for some nodes."""
-        outputs = self.values.candidate.with_values(changed)
+        return self._judged(self.values.candidate.with_values(changed))
+
+    def edited(self, node: Node) -> Outcome:
+        """What becomes of the outputs with another node in the place of one."""
+        return self._judged(self.values.candidate.with_node(node))
+
+    def _judged(self, outputs: Outputs | None) -> Outcome:
         if outputs is None:
             return Outcome(frozenset(), 0)
         seen = [relation for relation in self._relations if relation.candidate in outputs]

@@ -194,3 +194,26 @@ def test_three_in_four_of_the_corpus_are_blamed_on_their_line_by_values_alone() 
         if site is None or site.line not in suspect_lines(name):
             missed.append(name)
     assert len(missed) <= len(names) // 4, missed
+
+
+def rows_of_a_rank(p: Program, first: int) -> None:
+    """A table of which each rank holds some rows; what others hold is 0 here, and summed over all."""
+    ids, table = p.input("ids", "i64", (5,)), p.input("table", "f32", (4, 3))
+    own = p.add("sub", ids, p.add("mul", p.place_on("tp"), 4))
+    outside = p.add("or", p.add("lt", own, first, id="below"), p.add("ge", own, 4))
+    rows = p.add("take", table, p.add("where", outside, 0, own), axis=0)
+    found = p.add("where", p.shaped(outside, 5, 1), 0.0, rows)
+    p.output("y", p.add("tanh", p.over_ranks(found)))
+
+
+def table(p: Program) -> None:
+    ids, rows = p.input("ids", "i64", (5,)), p.input("table", "f32", (16, 3))
+    p.output("y", p.add("tanh", p.add("take", rows, ids, axis=0)))
+
+
+def test_where_the_baseline_has_nothing_like_it_a_small_change_tells_the_place() -> None:
+    inputs: Mapping[str, Layout] = {"ids": replicated, "table": sharded(0)}
+    suspect = blamed(made(table, lambda p: rows_of_a_rank(p, 1), inputs, {"y": replicated}))
+    assert suspect is not None
+    assert (suspect.candidate.node, suspect.mended) == ("below", True)
+    assert suspect.guess == "the outputs are right with 0 in the place of 1"
