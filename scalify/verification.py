@@ -6,6 +6,7 @@ hears what is assumed before anything is proved, and how far the proof is.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -75,18 +76,26 @@ def verification(
     problem = problem_of(baseline, candidate, relations, definitions, ops)
     if posed is not None:
         posed(problem)
-    verdict = verify(problem.baseline, problem.candidate, problem.relations, options, progress=progress)
+    graphs = problem.baseline, problem.candidate, problem.relations
+    hopeless = None if search is None else partial(_differ, *graphs)
+    verdict = verify(*graphs, options, progress=progress, hopeless=hopeless)
     if isinstance(verdict, Unknown) and search is not None:
         # Proofs, which are most runs, do without what it imports.
         from scalify.refute.refute import refute
 
-        verdict = refute(problem.baseline, problem.candidate, problem.relations, verdict, search)
+        verdict = refute(*graphs, verdict, search)
     if isinstance(verdict, Unknown) and problem.refused:
         verdict = replace(verdict, missing=(*verdict.missing, *problem.refused))
     if isinstance(verdict, Refuted):
         return Verification(problem=problem, verdict=verdict)
     found = precision(problem.baseline, problem.candidate, problem.relations)
     return Verification(problem=problem, verdict=verdict, precision=found)
+
+
+def _differ(baseline: Graph, candidate: Graph, relations: Relations) -> bool:
+    from scalify.refute.refute import differ
+
+    return differ(baseline, candidate, relations)
 
 
 def problem_of(

@@ -4,7 +4,7 @@ What one region proves of the values that leave it is what the next assumes of t
 without pending sums or scales. So every region is a statement by itself, and equal regions are proved once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from time import process_time
 
@@ -25,6 +25,9 @@ MOST_NODES_AT_ONCE = 2_000
 MOST_STEPS = 8
 """How often what was not proved is cut where understanding ended."""
 
+Hopeless = Callable[[], bool]
+"""Whether it is known by now that there is no proof."""
+
 NO_RELATIONS = Relations(inputs=(), outputs=(), undecided={})
 
 
@@ -43,8 +46,13 @@ def verify(
     relations: Relations,
     options: Options | None = None,
     progress: Progress | None = None,
+    hopeless: Hopeless | None = None,
 ) -> Verdict:
-    """Prove that the candidate's outputs make up the baseline's, under the relations."""
+    """Prove that the candidate's outputs make up the baseline's, under the relations.
+
+    ``hopeless`` is asked before more is spent on what was not proved region by region: where values differ,
+    there is no proof.
+    """
     options = options or Options()
     start_s = process_time()
     if relations.undecided:
@@ -56,13 +64,7 @@ def verify(
         )
     if candidate.unrolled:
         candidate = shared(candidate, relations)
-    chain = _chain(baseline, candidate, relations, options, progress)
-    if not chain.is_complete and options.partition and _is_small(baseline, candidate):
-        # Behind a cut, what a program computes twice would be two values of which nothing is known.
-        once = shared(baseline, NO_RELATIONS), shared(candidate, relations)
-        further = _step_by_step(*once, relations, options)
-        if further.is_complete:
-            (baseline, candidate), chain = once, further
+    baseline, candidate, chain = _chain(baseline, candidate, relations, options, progress, hopeless)
     outputs = _results(relations, chain.outputs)
     work = Work(
         baseline_nodes=len(baseline.nodes),
@@ -100,17 +102,33 @@ def verify(
 
 
 def _chain(
-    baseline: Graph, candidate: Graph, relations: Relations, options: Options, progress: Progress | None
-) -> Chain:
-    """Prove region by region; small programs at once where regions did not do."""
-    if options.partition:
-        parts = partition(baseline, candidate)
-        chain = prove_chain(
-            baseline, candidate, parts, relations, options.budget, memo=options.memo, progress=progress
-        )
-        if chain.is_complete or len(parts[0]) == 1 or not _is_small(baseline, candidate):
-            return chain
-    return _whole(baseline, candidate, relations, options, progress)
+    baseline: Graph,
+    candidate: Graph,
+    relations: Relations,
+    options: Options,
+    progress: Progress | None,
+    hopeless: Hopeless | None,
+) -> tuple[Graph, Graph, Chain]:
+    """Prove region by region; small programs at once, and then step by step, where that did not do.
+
+    With the chain come the programs that it is about.
+    """
+    if not options.partition:
+        return baseline, candidate, _whole(baseline, candidate, relations, options, progress)
+    parts = partition(baseline, candidate)
+    chain = prove_chain(
+        baseline, candidate, parts, relations, options.budget, memo=options.memo, progress=progress
+    )
+    if chain.is_complete or not _is_small(baseline, candidate) or (hopeless is not None and hopeless()):
+        return baseline, candidate, chain
+    if len(parts[0]) > 1:
+        chain = _whole(baseline, candidate, relations, options, progress)
+    if chain.is_complete:
+        return baseline, candidate, chain
+    # Behind a cut, what a program computes twice would be two values of which nothing is known.
+    once = shared(baseline, NO_RELATIONS), shared(candidate, relations)
+    further = _step_by_step(*once, relations, options)
+    return (*once, further) if further.is_complete else (baseline, candidate, chain)
 
 
 def _is_small(*graphs: Graph) -> bool:

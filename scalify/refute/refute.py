@@ -27,6 +27,8 @@ from scalify.verdict import GivenValue, Reason, Refuted, Unknown, Verdict, Witne
 MOST_VALUES = 16
 """Inputs of so few elements are written into a witness as they are."""
 
+SOON_S = 10.0
+
 TOO_LARGE = "values were not searched: running the programs takes more than the memory limit"
 
 _WORTH_IT = (Reason.UNPROVED, Reason.UNKNOWN_OPS, Reason.BUDGET, Reason.UNCHECKED)
@@ -57,6 +59,19 @@ def refute(
         suspect=locate(baseline, candidate, relations, given, verdict.suspect),
         work=verdict.work,
     )
+
+
+def differ(baseline: Graph, candidate: Graph, relations: Relations) -> bool:
+    """Whether programs that are soon run differ on the first values that come to mind.
+
+    Then nothing proves them equal, and nothing more needs to be tried.
+    """
+    pair = pair_of(baseline, candidate, relations)
+    soon = Search(duration_s=SOON_S, draws=2)
+    try:
+        return affordable(pair, soon) and search(pair, relations.outputs, soon).found is not None
+    except MemoryError:
+        return False
 
 
 def witness(pair: Pair, found: Found) -> Witness:
