@@ -7,6 +7,7 @@ gradients (``backward``) or the build's own code computes them.
 from dataclasses import dataclass
 
 from scalify_models.blocks import Build, GptBlock, LlamaBlock, alone, in_parts
+from scalify_models.context import attention_alone, attention_in_parts
 from scalify_models.data_parallel import (
     Flat,
     FullySharded,
@@ -16,6 +17,7 @@ from scalify_models.data_parallel import (
     whole_batch,
 )
 from scalify_models.experts import experts_alone, experts_in_parts
+from scalify_models.stages import stages_alone, stages_in_parts
 from scalify_models.vocabulary import gpt_alone, gpt_in_parts
 
 from scalify.ir.mesh import SINGLE, Mesh
@@ -30,6 +32,8 @@ class Pair:
     candidate: Build
     mesh: Mesh
     backward: bool = True
+    relations: str = ""
+    """What is stated of inputs, in TOML, where shapes and names do not tell."""
 
 
 def pairs(ranks: int) -> tuple[Pair, ...]:
@@ -90,8 +94,24 @@ def pairs(ranks: int) -> tuple[Pair, ...]:
             baseline=sharded_alone(Flat),
             candidate=sharded_in_parts(Flat),
             mesh=data,
+            relations='[inputs.flat]\nshard = { dim = 0, axes = ["dp"] }\n',
+        ),
+        Pair(
+            name=f"attention over a ring of parts of the sequence, {ranks} ranks",
+            baseline=attention_alone,
+            candidate=attention_in_parts,
+            mesh=Mesh(axes=(("cp", ranks),)),
         ),
     )
 
 
-BUILDS: tuple[Pair, ...] = (*pairs(2), *pairs(4))
+PIPELINE = Pair(
+    name="two Llama blocks in a pipeline, 2 ranks",
+    baseline=stages_alone,
+    candidate=stages_in_parts,
+    mesh=Mesh(axes=(("pp", 2),)),
+    backward=False,
+)
+
+
+BUILDS: tuple[Pair, ...] = (*pairs(2), *pairs(4), PIPELINE)

@@ -23,6 +23,7 @@ from scalify.capture.differentiation import differentiation
 from scalify.capture.exported import export, program_of
 from scalify.capture.fake_ranks import Membership, as_rank
 from scalify.capture.fx import pure_operators
+from scalify.capture.in_place import meets_in_place
 from scalify.capture.target import Build, Built, built, is_distributed_tensor, load_build
 from scalify.capture.traced import traced
 from scalify.errors import CaptureFailed, InvalidGraph
@@ -52,7 +53,7 @@ def capture(
     if backward and per_rank:
         raise CaptureFailed("gradients have no archive per rank", hint="capture without --per-rank")
     if mesh.size == 1 and not backward:
-        return (_write_single(build, output, name),)
+        return (_write_single(built(build()), output, name),)
     if per_rank:
         return _write_ranks(build, output, name, mesh, progress)
     graph = captured(build, name=name, mesh=mesh, backward=backward, progress=progress)
@@ -79,6 +80,9 @@ def captured(
     for rank in range(mesh.size):
         with as_rank(mesh, rank) as membership:
             program = _program(built(build(rank, membership.groups)), name, membership, backward)
+        if programs:
+            # Draws of random numbers at one place of the ranks' programs are one node.
+            program = replace(program, origin=programs[0].origin)
         same = next((other for other, known in programs.items() if known == program), None)
         graphs[rank] = translate(program) if same is None else graphs[same]
         if same is None:
@@ -99,21 +103,24 @@ def _program(module: Built, name: str, membership: Membership | None, backward: 
     if backward or _is_sharded(module):
         return traced(module, name=name, mesh=mesh, groups=groups, backward=backward)
     exported = _exported(module)
-    if exported is None:
+    if isinstance(exported, ExportedProgram):
+        return program_of(exported, name=name, mesh=mesh, groups=groups() if groups else {})
+    if exported is not None and membership is None:
+        raise exported
+    try:
         return traced(module, name=name, mesh=mesh, groups=groups, differentiates=True)
-    return program_of(exported, name=name, mesh=mesh, groups=groups() if groups else {})
+    except CaptureFailed as error:
+        raise exported or error from error
 
 
-def _exported(module: Built) -> ExportedProgram | None:
-    """None where the module asks for gradients itself, which only tracing sees."""
+def _exported(module: Built) -> ExportedProgram | CaptureFailed | None:
+    """None where only tracing sees what the module does: its gradients, and what ranks write in place."""
     with differentiation() as noticed:
         try:
             exported = export(module)
-        except CaptureFailed:
-            if not noticed.happened:
-                raise
-            return None
-    return None if noticed.happened else exported
+        except CaptureFailed as error:
+            return None if noticed.happened else error
+    return None if noticed.happened or meets_in_place(exported) else exported
 
 
 def _is_sharded(module: Built) -> bool:
@@ -121,11 +128,12 @@ def _is_sharded(module: Built) -> bool:
     return any(is_distributed_tensor(leaf) for leaf in leaves)
 
 
-def _write_single(build: Build, output: Path, name: str) -> Path:
-    module = built(build())
+def _write_single(module: Built, output: Path, name: str) -> Path:
     if _is_sharded(module):
         raise CaptureFailed("the module holds DTensors but there is no mesh", hint="say --mesh tp=4")
     exported = _exported(module)
+    if isinstance(exported, CaptureFailed):
+        raise exported
     if exported is None:
         save(translate(traced(module, name=name, differentiates=True)), output)
     else:
@@ -146,9 +154,11 @@ def _write_ranks(
                     "a module of DTensors has no archive per rank", hint="capture it without --per-rank"
                 )
             exported = _exported(module)
+            if isinstance(exported, CaptureFailed):
+                raise exported
             if exported is None:
                 raise CaptureFailed(
-                    "a module that asks for gradients has no archive per rank",
+                    "a module that asks for gradients, or sends and receives, has no archive per rank",
                     hint="capture it without --per-rank",
                 )
             known = Beside(mesh=mesh, rank=rank, groups=membership.partitions(), name=name)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
 
+import torch
 import torch.distributed as dist
 from torch.distributed import ProcessGroup
 from torch.distributed.device_mesh import init_device_mesh
@@ -52,6 +53,16 @@ def _partitions(mesh: Mesh) -> dict[tuple[int, ...], Groups]:
     return found
 
 
+def _serve_meta() -> None:
+    """Batches of messages ask for the backend of their device: that of tensors without values, too."""
+    # Only this table knows of all groups, and only here can a backend be named.
+    for group in dist.distributed_c10d._world.pg_names:  # pyright: ignore[reportPrivateUsage]
+        backend = group._get_backend(torch.device("cpu"))  # pyright: ignore[reportPrivateUsage]
+        group._register_backend(  # pyright: ignore[reportPrivateUsage]
+            torch.device("meta"), ProcessGroup.BackendType.CUSTOM, backend
+        )
+
+
 @contextmanager
 def as_rank(mesh: Mesh, rank: int) -> Generator[Membership]:
     """Play one rank."""
@@ -65,6 +76,7 @@ def as_rank(mesh: Mesh, rank: int) -> Generator[Membership]:
         sizes = tuple(size for _, size in mesh.axes)
         names = tuple(name for name, _ in mesh.axes)
         devices = init_device_mesh("cpu", sizes, mesh_dim_names=names)
+        _serve_meta()
         yield Membership(mesh=mesh, rank=rank, groups={name: devices.get_group(name) for name in names})
     finally:
         dist.destroy_process_group()

@@ -13,6 +13,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch._C._distributed_c10d import FakeWork
 from torch.distributed import ProcessGroup
+from torch.export import ExportedProgram
 
 from scalify.errors import CaptureFailed
 
@@ -169,6 +170,8 @@ def _barrier(*_: Any) -> object:
     return _work()
 
 
+_MESSAGES = frozenset(f"_c10d_functional.{name}.default" for name in ("isend", "irecv", "batch_p2p_ops"))
+
 IN_PLACE: Mapping[str, Callable[..., object]] = MappingProxyType({
     "c10d.allreduce_.default": _all_reduce,
     "c10d.allreduce_coalesced_.default": _all_reduce_coalesced,
@@ -187,3 +190,12 @@ IN_PLACE: Mapping[str, Callable[..., object]] = MappingProxyType({
     "c10d.barrier.default": _barrier,
     "c10d.monitored_barrier_.default": _barrier,
 })  # fmt: skip
+
+
+def meets_in_place(exported: ExportedProgram) -> bool:
+    """Whether ranks meet in operators that write to their arguments, or in messages.
+
+    PyTorch records of the latter as functional what writes to the tensor that it is given.
+    """
+    targets = [str(node.target) for node in exported.graph.nodes if node.op == "call_function"]
+    return any(target in IN_PLACE or target in _MESSAGES for target in targets)

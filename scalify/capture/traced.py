@@ -9,7 +9,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal, TypeVar
 
@@ -35,6 +35,7 @@ from scalify.ir.mesh import SINGLE, Groups, Mesh
 from scalify.load.torch_export.program import Parameter, Program, Result, ValueName
 
 Made = TypeVar("Made")
+RECORDED = "recorded below autograd: torch.export does not see the gradients or messages in it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +83,8 @@ def traced(
     tensors = [local(given.tensor) for given in takes]
     graph = _traceable(step, lambda: _recorded(run, tensors, learns=step.learns))
     reader = FxReader(graph, MappingProxyType(watch.scopes), MappingProxyType(watch.stacks))
-    return _program(graph, reader, takes, labels, name, mesh, groups() if groups else {})
+    program = _program(graph, reader, takes, labels, name, mesh, groups() if groups else {})
+    return replace(program, notes=(RECORDED,)) if differentiates else program
 
 
 class _Step:
@@ -120,6 +122,8 @@ class _Step:
             flat[place] = tensor
         args, kwargs = pytree.tree_unflatten(flat, self._shape)
         answer = functional_call(self._built.module, state, args, kwargs)
+        if isinstance(answer, dict) and not any(map(_is_nested, answer.values())):
+            return [(str(key), value) for key, value in answer.items()]
         return [(f"output_{place}", leaf) for place, leaf in enumerate(pytree.tree_leaves(answer))]
 
 
@@ -135,6 +139,10 @@ def again(tensor: Tensor, like: object) -> Tensor:
     return DTensor.from_local(
         tensor, like.device_mesh, like.placements, run_check=False, shape=like.shape, stride=like.stride()
     )
+
+
+def _is_nested(value: object) -> bool:
+    return not pytree.tree_is_leaf(value)
 
 
 def _input_names(built: Built) -> list[str]:

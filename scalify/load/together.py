@@ -10,6 +10,7 @@ from scalify.errors import InvalidGraph
 from scalify.ir.graph import Graph, TensorType
 from scalify.ir.mesh import Mesh
 from scalify.ir.ops import OPS
+from scalify.load.messages import exchanged, is_message
 from scalify.load.ranks import check_complete, merge
 from scalify.load.unroll import unroll
 
@@ -17,6 +18,7 @@ from scalify.load.unroll import unroll
 def together(graphs: Mapping[int, Graph], mesh: Mesh) -> Graph:
     """The program of all ranks of the mesh. ``graphs`` has one for every rank."""
     check_complete(graphs, mesh)
+    graphs = exchanged(graphs)
     try:
         return merge(graphs, mesh)
     except InvalidGraph as difference:
@@ -39,5 +41,7 @@ def _inputs(graph: Graph) -> Mapping[str, TensorType]:
 
 
 def _meet(graphs: Mapping[int, Graph]) -> bool:
-    """Whether every rank runs collectives."""
-    return all(any(OPS[node.op].across for node in graph.nodes) for graph in graphs.values())
+    """Whether every rank runs collectives, or sends or receives."""
+    return all(
+        any(OPS[node.op].across or is_message(node) for node in graph.nodes) for graph in graphs.values()
+    )

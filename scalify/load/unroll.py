@@ -19,6 +19,7 @@ from scalify.ir.mesh import Groups, Mesh, RankInt
 from scalify.ir.ops import OPS
 from scalify.ir.unrolled import MOST_RANKS, ranked
 from scalify.load.exchanges import MEET_HINT, Exchange, Member
+from scalify.load.messages import SEND, Mail, Message, message_of, patient
 from scalify.load.ranks import check_complete
 
 MOST_NODES = 200_000
@@ -34,13 +35,15 @@ def unroll(graphs_by_rank: Mapping[int, Graph], mesh: Mesh) -> Graph:
     count = sum(len(graph.nodes) for graph in graphs_by_rank.values())
     if not 2 <= mesh.size <= MOST_RANKS or count > MOST_NODES:
         raise _too_much(f"{mesh.size} ranks of {count} operations")
-    unrolling = _Unrolling([_Rank(rank, graphs_by_rank[rank]) for rank in range(mesh.size)])
+    graphs = {rank: replace(graph, nodes=patient(graph.nodes)) for rank, graph in graphs_by_rank.items()}
+    unrolling = _Unrolling([_Rank(rank, graphs[rank]) for rank in range(mesh.size)])
     unrolling.run()
     unrolled = Graph(
         name=graphs_by_rank[0].name,
         nodes=tuple(unrolling.nodes.values()),
         outputs=tuple(output for rank in unrolling.ranks for output in rank.outputs()),
         unrolled=mesh.size,
+        notes=tuple(dict.fromkeys(note for graph in graphs.values() for note in graph.notes)),
     )
     check(unrolled)
     return unrolled
@@ -94,31 +97,56 @@ class _Unrolling:
     def __init__(self, ranks: Sequence[_Rank]) -> None:
         self.ranks = ranks
         self.nodes: dict[NodeId, Node] = {}
+        self.mail = Mail.empty()
 
     def run(self) -> None:
-        """All ranks up to the collectives they wait in, then these; and on."""
+        """All ranks up to the collectives or messages they wait for, then these; and on."""
         while True:
+            before = sum(rank.next for rank in self.ranks)
             for rank in self.ranks:
                 self._run_alone(rank)
             waiting = {rank.number: self._group(rank, node) for rank in self.ranks if (node := rank.node())}
             if not waiting:
+                self.mail.check_empty()
                 return
             ready = {
-                group for group in waiting.values() if all(waiting.get(member) == group for member in group)
+                group
+                for rank, group in waiting.items()
+                if not self._receives(rank) and all(waiting.get(member) == group for member in group)
             }
-            if not ready:
+            if not ready and before == sum(rank.next for rank in self.ranks):
                 raise self._stuck(waiting)
             for group in sorted(ready):
                 self._exchange(group)
 
     def _run_alone(self, rank: _Rank) -> None:
         while (node := rank.node()) is not None and OPS[node.op].across is None:
+            message = message_of(node, rank.number)
+            if message is not None:
+                if not self._met(rank, node, message):
+                    return
+                continue
             operands = tuple(rank.values[operand] for operand in node.operands)
             alone = _on_rank(node, rank.number)
             rank.pass_by(self._add(rank.number, replace(alone, operands=operands)))
 
+    def _met(self, rank: _Rank, node: Node, message: Message) -> bool:
+        """Send and go on; receive what has been sent, or wait for it."""
+        value: NodeId | None
+        if node.attrs["target"] == SEND:
+            value = rank.values[node.operands[0]]
+            self.mail.send(message, value, rank.types[node.operands[0]])
+        else:
+            value = self.mail.receive(message, node)
+        if value is not None:
+            rank.pass_by(value)
+        return value is not None
+
     def _group(self, rank: _Rank, node: Node) -> tuple[int, ...]:
-        """The ranks with which this one runs a collective."""
+        """The ranks with which this one runs a collective, or the two of a message."""
+        message = message_of(node, rank.number)
+        if message is not None:
+            return (message.source, message.target)
         everybody = tuple(range(len(self.ranks)))
         groups = cast(Groups, node.attrs.get("groups", (everybody,)))
         group = next((group for group in groups if rank.number in group), None)
@@ -127,6 +155,10 @@ class _Unrolling:
                 f"{place(node)}: no group is of rank {rank.number} of this mesh", hint=MEET_HINT
             )
         return group
+
+    def _receives(self, rank: int) -> bool:
+        node = self.ranks[rank].node()
+        return node is not None and message_of(node, rank) is not None
 
     def _exchange(self, group: tuple[int, ...]) -> None:
         members = [self.ranks[rank].member() for rank in group]

@@ -33,6 +33,9 @@ _PERHAPS = frozenset(
 # The first result is a view of the first tensor, the second of the second.
 PIECEWISE = frozenset({"aten.broadcast_tensors", "aten.meshgrid"})
 
+# Said to be functional: what is received is in the tensor that they are given.
+RECEIVES = frozenset({"_c10d_functional.irecv.default"})
+
 _DRAWS = re.compile(r"dropout|rand|bernoulli|multinomial|normal|uniform|exponential|poisson|sample|attention")
 
 _PURE_NAMESPACES = frozenset({"aten", "prims", "_c10d_functional"})

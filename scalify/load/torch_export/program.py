@@ -107,6 +107,7 @@ class Program:
 
     ``origin`` tells this program from any other: two draws of random numbers are equal only within one.
     ``pure`` are operators of other libraries that are known to write to nothing that they are given.
+    ``notes`` say in words what is to be known of how it was read.
     """
 
     name: str
@@ -116,4 +117,5 @@ class Program:
     results: tuple[Result, ...]
     mesh: Mesh = SINGLE
     pure: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
     groups: Mapping[str, Groups] = field(default_factory=lambda: MappingProxyType({}))

@@ -11,16 +11,19 @@ from dataclasses import dataclass, replace
 from scalify.errors import InvalidGraph
 from scalify.ir.graph import Attr, Graph, Node, NodeId, Output, TensorType
 from scalify.ir.ops import OPS
+from scalify.load.messages import is_message
 from scalify.load.torch_export.aliasing import (
     IGNORED,
     INLINED,
     PIECEWISE,
+    RECEIVES,
     Sharing,
     draws,
     is_pure,
     shares,
 )
 from scalify.load.torch_export.any_dim import along_any_dim
+from scalify.load.torch_export.batches import one_by_one
 from scalify.load.torch_export.bodies import prefixed
 from scalify.load.torch_export.canonical import text_of
 from scalify.load.torch_export.emit import Emitter, Wire
@@ -48,6 +51,8 @@ class _Target:
 def _target(name: str) -> _Target:
     namespace, _, rest = name.partition(".")
     operator, _, overload = rest.partition(".")
+    if name in RECEIVES:
+        return _Target(f"{namespace}.{operator}", overload, True)
     in_place = operator.endswith("_") and not operator.endswith("__")
     return _Target(f"{namespace}.{operator[:-1] if in_place else operator}", overload, in_place)
 
@@ -56,13 +61,14 @@ class _Translation:
     def __init__(self, program: Program) -> None:
         self._program = program
         self._emit = Emitter(program.mesh)
-        self._memory = Memory(self._emit, tracked=not all(map(self._only_reads, program.calls)))
+        self._calls = tuple(one for call in program.calls for one in one_by_one(call))
+        self._memory = Memory(self._emit, tracked=not all(map(self._only_reads, self._calls)))
         self._outputs: list[Output] = []
 
     def graph(self) -> Graph:
         for position, parameter in enumerate(self._program.parameters):
             self._take(parameter, position)
-        for call in self._program.calls:
+        for call in self._calls:
             self._call(call)
         self._give()
         nodes = tuple(self._emit.nodes.values())
@@ -72,6 +78,7 @@ class _Translation:
             nodes=live(along_any_dim(nodes), (*roots, *_unused_collectives(nodes, roots))),
             outputs=tuple(self._outputs),
             mesh=self._program.mesh,
+            notes=self._program.notes,
         )
 
     def _take(self, parameter: Parameter, position: int) -> None:
@@ -264,7 +271,8 @@ def checked(call: Call, wire: Wire, stated: TensorType) -> None:
 def _unused_collectives(nodes: tuple[Node, ...], roots: tuple[NodeId, ...]) -> tuple[NodeId, ...]:
     """Other ranks may use what this one does not, and meet it in the same order."""
     used = {node.id for node in live(nodes, roots)}
-    return tuple(node.id for node in nodes if OPS[node.op].across and node.id not in used)
+    meeting = (node for node in nodes if OPS[node.op].across or is_message(node))
+    return tuple(node.id for node in meeting if node.id not in used)
 
 
 def live(nodes: tuple[Node, ...], roots: tuple[NodeId, ...]) -> tuple[Node, ...]:

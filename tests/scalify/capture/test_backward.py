@@ -15,6 +15,7 @@ from torch.distributed import ProcessGroup
 from torch_graphs import Array, opaque_targets, reals
 
 from scalify.capture import capture, captured
+from scalify.capture.traced import RECORDED
 from scalify.errors import CaptureFailed
 from scalify.ir.check import check
 from scalify.ir.evaluate import evaluate
@@ -220,6 +221,7 @@ def test_a_step_that_asks_for_gradients_itself_is_captured_with_them() -> None:
     wanted = module(x)[0]
     found = evaluate(graph, {"weight": module.weight.detach().numpy(), "x": x.numpy()})
     assert wanted is not None
+    assert graph.notes == (RECORDED,)
     np.testing.assert_allclose(found["output_0"][0], wanted.numpy())
 
 

@@ -8,8 +8,9 @@ from types import MappingProxyType
 
 from scalify.ir.graph import Attr
 from scalify.ir.mesh import Groups
+from scalify.load.messages import RECEIVE, SEND, message_config
 from scalify.load.torch_export.emit import Wire
-from scalify.load.torch_export.operation import Meanings, Operation, Unmodelled
+from scalify.load.torch_export.operation import Meaning, Meanings, Operation, Unmodelled
 
 _KINDS = {"sum": "sum", "avg": "avg", "max": "max", "min": "min", "product": "prod"}
 
@@ -61,11 +62,25 @@ def _broadcast(op: Operation) -> Wire:
     )
 
 
+def _message(name: str, peer: str) -> Meaning:
+    """To or from one other rank, which is not known here."""
+
+    def meaning(op: Operation) -> Wire:
+        operands = (op.tensor("tensor"),) if name == SEND else ()
+        config = message_config(op.integer(peer), op.integer("tag", 0))
+        attrs: dict[str, Attr] = {"target": name, "config": config}
+        return op.emit.emit("opaque", *operands, declared=op.result, attrs=attrs)
+
+    return meaning
+
+
 COLLECTIVES: Meanings = MappingProxyType({
     "_c10d_functional.all_reduce": _all_reduce,
     "_c10d_functional.all_gather_into_tensor": _all_gather,
     "_c10d_functional.reduce_scatter_tensor": _reduce_scatter,
     "_c10d_functional.all_to_all_single": _all_to_all,
     "_c10d_functional.broadcast": _broadcast,
+    "_c10d_functional.isend": _message(SEND, "dst"),
+    "_c10d_functional.irecv": _message(RECEIVE, "src"),
     "_c10d_functional.wait_tensor": lambda op: op.tensor("tensor"),
 })  # fmt: skip
