@@ -48,7 +48,8 @@ def relate(baseline: Graph, candidate: Graph, stated: Stated | None = None) -> R
     held = {name_of(node): (node,) for node in pairing.candidate}
     free = free_inputs(pairing, held, imposed.free, state)
     pairs = pair_outputs(baseline, candidate, stated.outputs, state.undecided)
-    outputs = relate_outputs((baseline, candidate), mesh, pairs, stated.outputs, state.undecided)
+    lying = {relation.name: relation.text for relation in relations}
+    outputs = relate_outputs((baseline, candidate), mesh, pairs, stated.outputs, state.undecided, lying)
     counterpart = {relation.name: relation.of[0] for relation in relations if len(set(relation.of)) == 1}
     alias_notes = check_aliases(pairs, counterpart, state.undecided)
     return Relations(

@@ -4,8 +4,9 @@ In: both graphs, and what is stated of outputs. Out: a relation per output, with
 allow: which of them holds is for the proof to say.
 """
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 
 from scalify.errors import InvalidRelations
 from scalify.ir.graph import Graph, NodeId, Output, TensorType
@@ -21,6 +22,7 @@ from scalify.relate.stated import StatedOutput, StatedSplit, unknown
 Choices = tuple[tuple[str, IndexMap], ...]
 OutputPair = tuple[Output, Output]
 MANY_OUTPUTS = 64
+GRADIENT = "grad."
 
 
 @lru_cache(maxsize=4096)
@@ -63,8 +65,12 @@ def relate_outputs(
     pairs: Sequence[OutputPair],
     stated: Sequence[StatedOutput],
     undecided: MutableMapping[str, str],
+    inputs: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[OutputRelation, ...]:
-    """Relations of all pairs of outputs; what does not fit is said in ``undecided``."""
+    """Relations of all pairs of outputs; what does not fit is said in ``undecided``.
+
+    ``inputs`` says how each of the candidate's inputs lies: its gradient ``grad.INPUT`` lies alike.
+    """
     ranks = graphs[0].mesh.size
     types = (_types(graphs[0]), _types(graphs[1]))
     layouts_stated = {one.candidate: one.splits for one in stated if one.splits is not None}
@@ -78,6 +84,8 @@ def relate_outputs(
             continue
         if splits is None:
             choices = choices_of(whole.shape, local.shape, mesh, ranks)
+            alike = inputs.get(other.name.removeprefix(GRADIENT)) if other.name.startswith(GRADIENT) else None
+            choices = tuple(choice for choice in choices if choice[0] == alike) or choices
         else:
             choices = _stated_choice(splits, whole.shape, local.shape, mesh, ranks, f"output {other.name!r}")
         if choices:

@@ -11,6 +11,7 @@ from scalify.ir.graph import Graph
 from scalify.ir.mesh import SINGLE, Mesh
 from scalify.layout.maps import Shape, identity
 from scalify.relate.relate import relate
+from scalify.relate.stated import parse_stated
 
 
 def giving(mesh: Mesh = SINGLE, /, **results: Shape) -> Graph:
@@ -26,6 +27,23 @@ def choices(baseline: Graph, candidate: Graph) -> list[list[str]]:
 def test_every_layout_that_fits_is_a_choice() -> None:
     found = choices(giving(y=(8, 4), z=(8, 4)), giving(mesh_of(dp=2, tp=2), y=(4, 4), z=(8, 4)))
     assert found == [["dimension 0 sharded over dp", "dimension 0 sharded over tp"], ["replicated"]]
+
+
+def test_a_gradient_lies_like_what_it_is_the_gradient_of() -> None:
+    def with_gradient(mesh: Mesh, rows: int, columns: int) -> Graph:
+        shape = (rows, columns)
+        return taking(
+            {"w": shape, "v": (8, 4)}, mesh, results={"grad.w": shape, "grad.v": (8, 4), "w": shape}
+        )
+
+    stated = parse_stated('[inputs.w]\nshard = { dim = 0, axes = ["tp"] }\n')
+    mesh = mesh_of(dp=2, tp=2)
+    relations = relate(with_gradient(SINGLE, 8, 4), with_gradient(mesh, 4, 4), stated)
+    assert [[name for name, _ in output.choices] for output in relations.outputs] == [
+        ["dimension 0 sharded over tp"],
+        ["replicated"],
+        ["dimension 0 sharded over dp", "dimension 0 sharded over tp"],
+    ]
 
 
 def test_two_dimensions_are_cut_over_either_axis_each() -> None:
