@@ -30,8 +30,10 @@ test-systems: $(VENV)/.installed-dev
 cases: $(VENV)/.installed-dev
 	$(BIN)/pytest -m slow tests/scalify
 	PYTHONPATH=tests/support $(BIN)/python benchmarks/silent_bugs/pairs.py
+	PYTHONPATH=benchmarks $(BIN)/python -W ignore benchmarks/silent_bugs/run.py
 	PYTHONPATH=tests/support $(BIN)/python benchmarks/hlo_mutants.py
 	PYTHONPATH=tests/support:. $(BIN)/python -W ignore benchmarks/frameworks.py
+	PYTHONPATH=tests/support:. $(BIN)/python -W ignore benchmarks/mutants.py
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
