@@ -16,7 +16,7 @@ _WHY = {
 _DO = {
     Reason.UNRELATED: "state the relations of these inputs in a file: --relations FILE.toml",
     Reason.UNPROVED: "look at the place above: if both programs are right, the proof needs a rule",
-    Reason.UNKNOWN_OPS: "say what they compute: --define OP=GRAPH, captured from a function of the operands",
+    Reason.UNKNOWN_OPS: "say what they compute: --define OP=GRAPH, or --ops FILE.py with reference functions",
     Reason.BUDGET: "give it more time: --time-limit SECONDS",
     Reason.KILLED: "give it more: --time-limit SECONDS, --memory-limit SIZE",
     Reason.UNCHECKED: "please report this: the fault is in scalify",
