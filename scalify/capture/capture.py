@@ -6,6 +6,9 @@ inputs on the meta device will do: no weight is looked at. On a mesh every rank 
 process, behind PyTorch's fake process group, and the ranks are merged into one graph. Where they differ in
 more than where their shards start (uneven shards), their programs stand in it side by side.
 
+It may return a function of JAX in the same way, with arrays or ``jax.ShapeDtypeStruct`` for its arguments.
+The mesh is then that of the function's own ``shard_map``, and none is given.
+
 What is written: on one device, and with ``per_rank``, an archive of torch.export (without weights) that
 torch.export.load reads too; else, and wherever there are gradients, a graph as text.
 """
@@ -24,6 +27,7 @@ from scalify.capture.exported import export, program_of
 from scalify.capture.fake_ranks import Membership, as_rank
 from scalify.capture.fx import pure_operators
 from scalify.capture.in_place import meets_in_place
+from scalify.capture.jax_functions import is_jax, of_jax
 from scalify.capture.target import Build, Built, built, is_distributed_tensor, load_build
 from scalify.capture.traced import traced
 from scalify.errors import CaptureFailed, InvalidGraph
@@ -53,7 +57,11 @@ def capture(
     if backward and per_rank:
         raise CaptureFailed("gradients have no archive per rank", hint="capture without --per-rank")
     if mesh.size == 1 and not backward:
-        return (_write_single(built(build()), output, name),)
+        answer = build()
+        if not is_jax(answer):
+            return (_write_single(built(answer), output, name),)
+        save(of_jax(answer, name), output)
+        return (output,)
     if per_rank:
         return _write_ranks(build, output, name, mesh, progress)
     graph = captured(build, name=name, mesh=mesh, backward=backward, progress=progress)
@@ -74,7 +82,14 @@ def captured(
     ``backward``: gradients are outputs too, see ``scalify.capture.gradients``.
     """
     if mesh.size == 1:
-        return translate(_program(built(build()), name, None, backward))
+        answer = build()
+        if is_jax(answer) and backward:
+            raise CaptureFailed(
+                "gradients of a function of JAX are a function of their own", hint="capture jax.grad of it"
+            )
+        if is_jax(answer):
+            return of_jax(answer, name)
+        return translate(_program(built(answer), name, None, backward))
     programs: dict[int, Program] = {}
     graphs: dict[int, Graph] = {}
     for rank in range(mesh.size):

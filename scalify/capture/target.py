@@ -74,6 +74,12 @@ def _from_file(path: Path) -> object:
 
 def built(answer: object) -> Built:
     """What a build function returned: ``(module, args)`` or ``(module, args, kwargs)``."""
+    module, args, kwargs = parts_of(answer)
+    return Built(module=_module(module), args=args, kwargs=kwargs)
+
+
+def parts_of(answer: object) -> tuple[object, tuple[object, ...], Mapping[str, object]]:
+    """The module or function that a build function returned, its arguments and its named ones."""
     if not isinstance(answer, tuple) or not 2 <= len(cast("tuple[object, ...]", answer)) <= 3:
         raise CaptureFailed(
             "the build function should return (module, args) or (module, args, kwargs)",
@@ -86,11 +92,7 @@ def built(answer: object) -> Built:
         raise CaptureFailed(
             "the third part of what the build function returns is no mapping", hint="give kwargs"
         )
-    return Built(
-        module=_module(parts[0]),
-        args=cast("tuple[object, ...]", args),
-        kwargs=cast("Mapping[str, object]", kwargs),
-    )
+    return parts[0], cast("tuple[object, ...]", args), cast("Mapping[str, object]", kwargs)
 
 
 def _module(value: object) -> nn.Module:

@@ -12,8 +12,10 @@ EPILOG = """Examples:
 \b
   scalify capture model.py:build -o model.pt
   scalify capture model_tp.py:build -o model-tp4.scg --mesh tp=4
+  scalify capture model_jax.py:build -o model.scg
 
-This runs the code in the module. On a mesh, build(rank, groups) is called once for every rank.
+This runs the code in the module. On a mesh, build(rank, groups) is called once for every rank. A function of
+JAX brings the mesh of its shard_map.
 """
 
 
@@ -32,7 +34,7 @@ def capture(
         bool, typer.Option("--backward", help="Gradients of its parameters are outputs too.")
     ] = False,
 ) -> None:
-    """Write the graph of a PyTorch model. No weights are needed: build it on the meta device."""
+    """Write the graph of a PyTorch model or a JAX function. No weights are needed: shapes will do."""
     from scalify.capture import capture as capture_graph
     from scalify.cli.progress import progress_bar
     from scalify.ir.mesh import Mesh

@@ -99,6 +99,10 @@ def _read(path: Path, kind: Kind, weights: Weights) -> Graph:
             from scalify.load.onnx import read as read_onnx
 
             return read_onnx(path.read_bytes(), weights)
+        case Kind.STABLEHLO:
+            from scalify.load.stablehlo import read as read_stablehlo
+
+            return read_stablehlo(path.read_bytes(), str(path))
 
 
 def _text(path: Path) -> str:

@@ -4,6 +4,7 @@ In: a path. Out: the kind of graph in it. What is not a graph, or could only be 
 (pickles), is refused with what to do instead. At most a few KiB and a zip's table of contents are read.
 """
 
+import re
 import zipfile
 from enum import Enum
 from pathlib import Path, PurePosixPath
@@ -13,6 +14,9 @@ from scalify.errors import InvalidGraph, UnsupportedFormat
 _HEAD_BYTES = 4096
 _ZIP_MAGIC = b"PK\x03\x04"
 _CAPTURE = "scalify reads graphs, not objects: `scalify capture module.py:build -o graph.pt` writes one"
+_MLIR_BYTECODE = b"ML\xefR"
+# A module, a function, or the names that MLIR prints for locations before them.
+_MLIR_TEXT = re.compile(r'module[ {@]|"builtin\.module"|func\.func |#loc\d* = loc\(')
 _WIRE_TYPES = (0, 1, 2, 5)
 _LAST_TOP_FIELD = 20
 _ONNX_FIRST = 0x08  # the version of the format, a number; an HLO module's first field is a text or a message
@@ -26,6 +30,7 @@ class Kind(Enum):
     SCALIFY_TEXT = "scalify text"
     TORCH_EXPORT = "torch.export archive"
     ONNX = "ONNX model"
+    STABLEHLO = "StableHLO"
 
 
 def kind_of(path: Path) -> Kind:
@@ -35,6 +40,8 @@ def kind_of(path: Path) -> Kind:
         raise InvalidGraph(f"{path.name} is empty", hint="write the graph again")
     if head.startswith(_ZIP_MAGIC):
         return _kind_of_zip(path)
+    if head.startswith(_MLIR_BYTECODE):
+        return Kind.STABLEHLO
     text = _as_text(head)
     if text is not None:
         return _kind_of_text(path, text)
@@ -101,6 +108,8 @@ def _kind_of_text(path: Path, text: str) -> Kind:
     first = next((line for line in lines if line and not line.startswith("//")), "")
     if first.startswith("HloModule"):
         return Kind.HLO_TEXT
+    if _MLIR_TEXT.match(first):
+        return Kind.STABLEHLO
     if text.startswith(HEADER):
         return Kind.SCALIFY_TEXT
     raise UnsupportedFormat(f"{path.name} is text, but not a graph that scalify reads", hint=_formats())
@@ -119,5 +128,5 @@ def _is_protobuf(head: bytes) -> bool:
 def _formats() -> str:
     return (
         "it reads archives of `scalify capture` and torch.export.save, "
-        "HLO modules (serialized or text), ONNX models, and scalify text"
+        "HLO modules (serialized or text), StableHLO, ONNX models, and scalify text"
     )

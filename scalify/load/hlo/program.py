@@ -194,7 +194,10 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Module:
-    """A whole file. ``replicas`` and ``partitions`` are None where it does not state them."""
+    """A whole file. ``replicas`` and ``partitions`` are None where it does not state them.
+
+    ``axes`` are those of a mesh with names, slowest first, that the partitions stand on.
+    """
 
     name: str
     entry: int
@@ -203,3 +206,4 @@ class Module:
     frames: Mapping[int, Frame] = field(default_factory=lambda: MappingProxyType({}))
     replicas: int | None = None
     partitions: int | None = None
+    axes: tuple[tuple[str, int], ...] = ()

@@ -8,6 +8,7 @@ name.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 from typing import Literal
 
 from scalify.errors import InvalidGraph, UnsupportedFormat
@@ -38,9 +39,12 @@ class Ranks:
     replicas: int
     partitions: int
     known: bool
+    axes: tuple[tuple[str, int], ...] = ()
 
     def mesh(self) -> Mesh:
-        """One axis called ``rank``; replica and partition where there are several of both."""
+        """The named axes; else one called ``rank``; replica and partition where there are several of both."""
+        if self.axes:
+            return Mesh(axes=self.axes)
         if self.replicas > 1 and self.partitions > 1:
             return Mesh(axes=(("replica", self.replicas), ("partition", self.partitions)))
         size = self.replicas * self.partitions
@@ -58,7 +62,9 @@ def mode_of(instruction: Instruction) -> Mode:
 
 def ranks_of(module: Module) -> Ranks:
     """The counts that the module states, or else those that its groups name."""
-    if module.replicas or module.partitions:
+    if module.axes:
+        ranks = Ranks(1, prod(size for _, size in module.axes), True, module.axes)
+    elif module.replicas or module.partitions:
         ranks = Ranks(module.replicas or 1, module.partitions or 1, True)
     else:
         ranks = _named(module)

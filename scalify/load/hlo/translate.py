@@ -6,17 +6,26 @@ calls end, parameters are numbered without gaps); types are checked by ``scalify
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Protocol
 
 from scalify.errors import InvalidGraph
 from scalify.ir.graph import Graph, NodeId, Output
 from scalify.load.hlo import calls, collectives, contraction, elementwise, indexing, movement, reduction
 from scalify.load.hlo.emit import Emission, Step, Value, leaves, paths, structured
 from scalify.load.hlo.opaque import opaque
-from scalify.load.hlo.program import MAX_INSTRUCTIONS, Computation, Instruction, Module, Shape
+from scalify.load.hlo.program import (
+    MAX_INSTRUCTIONS,
+    Computation,
+    Instruction,
+    Metadata,
+    Module,
+    Shape,
+)
 from scalify.load.hlo.ranks import ranks_of
 from scalify.load.hlo.shapes import is_array, tensor_type
-from scalify.load.hlo.sites import Sites
+from scalify.load.hlo.sites import Place, Sites
 
 MAX_CALL_DEPTH = 100
 MAX_PREFIX = 200
@@ -40,14 +49,33 @@ _PASSED_ON = frozenset({"async-update", "async-done"})
 OPCODES = (*_HANDLERS, *_INLINED, *_PASSED_ON)
 
 
-def translate(module: Module) -> Graph:
+class Places(Protocol):
+    """Finds the line to show of an instruction, and the whole chain."""
+
+    def of(self, metadata: Metadata | None) -> Place:
+        """(None, ()) where the file says nothing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What the opcodes of a module mean, and how its lines are found."""
+
+    handlers: Mapping[str, Callable[[Step], Value]]
+    sites: Callable[[Module], Places]
+
+
+HLO = Dialect(_HANDLERS, Sites)
+
+
+def translate(module: Module, *, dialect: Dialect = HLO) -> Graph:
     """The graph of the module's entry computation."""
     entry = module.computations.get(module.entry)
     if entry is None:
         raise InvalidGraph(f"the module has no entry computation {module.entry}", hint=_DAMAGED)
     _check_calls(module)
     ranks = ranks_of(module)
-    translation = _Translation(module, Emission(module, ranks))
+    translation = _Translation(module, Emission(module, ranks), dialect)
     result = translation.run(entry, translation.inputs(entry), None)
     return Graph(
         name=module.name,
@@ -112,10 +140,11 @@ def _callees(module: Module, computation_id: int) -> frozenset[int]:
 
 
 class _Translation:
-    def __init__(self, module: Module, emission: Emission) -> None:
+    def __init__(self, module: Module, emission: Emission, dialect: Dialect) -> None:
         self.module = module
         self.emission = emission
-        self._sites = Sites(module)
+        self._handlers = dialect.handlers
+        self._sites = dialect.sites(module)
         self._calls = 0
         self._parameters: dict[int, dict[tuple[int, ...], str]] = {}
 
@@ -201,7 +230,7 @@ class _Translation:
             return self.run(called, step.operands, step)
         if opcode in _PASSED_ON and len(step.operands) == 1:
             return step.operands[0]
-        handler = _HANDLERS.get(opcode, opaque)
+        handler = self._handlers.get(opcode, opaque)
         value = step.named(handler(step))
         self._check_form(step, value)
         return value
