@@ -21,13 +21,19 @@ from scalify.normalize.terms import Access, Terms, composed
 
 @dataclass
 class Lowering:
-    """``ranks`` is the extent of dimension 0 of everything that depends on the rank."""
+    """``ranks`` is the extent of dimension 0 of everything that depends on the rank.
+
+    ``written`` holds what was replaced of a value, from where on and by what, where that differs by rank.
+    """
 
     terms: Terms
     ranks: int
     types: Mapping[NodeId, TensorType]
     unknown_nodes: list[Node] = field(default_factory=list)
     assumed: set[str] = field(default_factory=set)
+    written: dict[Access, tuple[tuple[int | RankInt, ...], Access]] = field(
+        default_factory=dict[Access, tuple[tuple[int | RankInt, ...], Access]]
+    )
 
     def domain(self, shape: Sequence[int]) -> Shape:
         """The shape of a value on all ranks."""

@@ -44,10 +44,13 @@ def broadcast_in(low: Lowering, node: Node, operands: Sequence[Access]) -> Acces
 
 
 def window(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
-    """A slice, whose start may differ from rank to rank."""
+    """A slice, whose start may differ from rank to rank. What each rank has written there is read as that."""
     (x,) = operands
     starts = cast(RankInts, node.attrs["starts"])
     steps = ints(node, "steps")
+    place, new = low.written.get(x, (None, x))
+    if place == starts and set(steps) <= {1} and new.index.domain[1:] == node.type.shape:
+        return new
     index = sliced(
         x.index.domain,
         (ZERO, *(low.affine(start) for start in starts)),
@@ -185,7 +188,9 @@ def update(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     x, new = operands
     starts = cast(RankInts, node.attrs["starts"])
     if any(isinstance(start, RankInt) for start in starts):
-        return low.unknown(node, operands)
+        written = low.unknown(node, operands)
+        low.written[written] = starts, new
+        return written
     return replaced(low, x, new, cast(tuple[int, ...], starts), 1)
 
 
