@@ -5,9 +5,11 @@ is known of its operands, what was needed, and the likely mistake. A suspect is 
 proof of a difference: Unknown stays Unknown.
 """
 
+from dataclasses import replace
+
 from scalify.ir.graph import Graph
-from scalify.localize.explain import explain
-from scalify.localize.first import first, scene_of
+from scalify.localize.explain import explain, extent_of
+from scalify.localize.first import first, scene_of, under_suspicion
 from scalify.prove.engine import Budget
 from scalify.prove.region import Region, RegionProof
 from scalify.verdict import Suspect
@@ -21,8 +23,12 @@ def localize(
 ) -> Suspect | None:
     """The node to look at first in a region that was not proved."""
     scene = scene_of(region, proof, baseline, candidate, budget)
-    finding = first(scene)
-    return None if finding is None else explain(scene, finding)
+    under = under_suspicion(scene)
+    finding = first(scene, under)
+    if finding is None:
+        return None
+    suspect = explain(scene, finding)
+    return replace(suspect, extent=extent_of(scene, under)) if under else suspect
 
 
 __all__ = ["localize"]

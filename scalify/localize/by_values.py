@@ -60,18 +60,18 @@ def locate(
     repair = None if last is None else repaired(trials, search.cone(last), last.id)
     if repair is not None and (found is None or repair.node.id != found.node.id):
         finding = Finding(node=repair.node, why=Why.DIVERGES)
-        return said(scene, finding, values, search.suspicious, mended=True, repair=repair)
+        return said(scene, finding, values, before=suspect, mended=True, repair=repair)
     if found is not None:
         finding = Finding(node=found.node, why=found.why)
-        return said(scene, finding, values, search.suspicious, mended=True, repair=repair)
+        return said(scene, finding, values, before=suspect, mended=True, repair=repair)
     if suspect is not None:
         return suspect
     result = among_results(scene)
     if result is not None:
-        return said(scene, result, values, (), mended=False)
+        return said(scene, result, values)
     if search.first is None:
         return None
-    return said(scene, Finding(node=search.first, why=Why.DIVERGES), values, search.suspicious, mended=False)
+    return said(scene, Finding(node=search.first, why=Why.DIVERGES), values)
 
 
 def scene_of(

@@ -138,11 +138,15 @@ def _in_order(part: Sequence[Node], graph: Graph) -> list[Node]:
     return [node for node in graph.nodes if node.id in inside]
 
 
-def first(scene: Scene) -> Finding | None:
-    """The suspect of a region."""
+def under_suspicion(scene: Scene) -> frozenset[NodeId]:
+    """What is not fine, and leads through nothing but the like to a result that was not proved."""
+    fine = {node.id for node in scene.inside if is_fine(scene, node)}
+    return frozenset(_under_suspicion(scene, scene.inside, fine))
+
+
+def first(scene: Scene, under: frozenset[NodeId]) -> Finding | None:
+    """The suspect of a region, of which some nodes are ``under`` suspicion."""
     inside = scene.inside
-    fine = {node.id for node in inside if is_fine(scene, node)}
-    under = _under_suspicion(scene, inside, fine)
     suspects = [node for node in inside if node.id in under]
     begin = [node for node in suspects if not any(operand in under for operand in node.operands)]
     if begin:

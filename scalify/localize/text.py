@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from scalify.ir.graph import Attr, Node, NodeId
-from scalify.ir.mesh import Groups, RankInt
+from scalify.ir.mesh import Groups, Mesh, RankInt
+from scalify.layout.ranks import joined
 from scalify.layout.views import Partial
 from scalify.localize.first import Scene
 from scalify.localize.standing import Standing
@@ -29,6 +30,14 @@ def relation_text(standing: Standing) -> str:
 def pending_text(partial: Partial) -> str:
     """What is still to be done over ranks."""
     return f"still to be {COMBINED.get(partial.kind, partial.kind)} over {partial.ranks} ranks"
+
+
+def axes_text(partial: Partial, mesh: Mesh) -> str:
+    """``, along tp``, where the ranks are those along axes of the mesh."""
+    found = [axis for axis in mesh.placed() if (axis.stride, axis.size) in partial.digits]
+    if joined(tuple(sorted((axis.stride, axis.size) for axis in found))) != partial.digits or not found:
+        return ""
+    return f", along {' and '.join(axis.name for axis in found)}"
 
 
 def number(value: Fraction) -> str:

@@ -19,6 +19,7 @@ Style = Literal["plain", "bold", "good", "bad", "doubt", "place", "quoted", "fai
 NARROWEST = 80
 LONGEST_PIECE = 1000
 NAMES_WIDTH = 13
+QUOTED_AT = 6
 
 _CODES: dict[Style, str] = {
     "bold": "1",
@@ -83,13 +84,13 @@ class Page:
     def quotation(self, *pieces: Piece) -> None:
         """A line of a text that has lines of its own: it is cut where it does not fit, never wrapped."""
         text, styles = _flat(pieces)
-        end = _fitting(text, 0, self.width - NAMES_WIDTH)
+        end = _fitting(text, 0, self.width - QUOTED_AT)
         if end < len(text):
-            end = _fitting(text, 0, self.width - NAMES_WIDTH - 1)
+            end = _fitting(text, 0, self.width - QUOTED_AT - 1)
             text = text[:end] + "…" + text[end:]
             styles.insert(end, "faint")
             end += 1
-        self._lines.append((" " * NAMES_WIDTH + self._coloured(text, styles, 0, end)).rstrip())
+        self._lines.append((" " * QUOTED_AT + self._coloured(text, styles, 0, end)).rstrip())
 
     def _coloured(self, text: str, styles: list[Style], start: int, end: int) -> str:
         if not self._colour:

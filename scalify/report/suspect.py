@@ -29,7 +29,7 @@ def add_suspect(
         page.fact("needed", suspect.needed)
     _add_facts(page, "instead", suspect.derivable)
     if suspect.mended:
-        page.fact("checked", "with the right value put in its place, the output is right")
+        page.fact("checked", "put right by itself, it makes the output right")
     _add_chain(page, suspect, full=full)
     if suspect.extent is not None:
         _add_extent(page, suspect.extent, full=full)

@@ -26,9 +26,9 @@ def add_witness(page: Page, result: Result, *, full: bool) -> None:
 
 
 def difference_text(difference: Difference) -> str:
-    """``logits[0, 3] on rank 1 is 2.5, expected is 1.25``."""
+    """``element [0, 3] of logits on rank 1 is 2.5, expected is 1.25``."""
     found = "has no value" if difference.found is None else f"is {_numbers(difference)[1]}"
-    where = f"{difference.candidate}{list(difference.index)} on rank {difference.rank}"
+    where = f"element {list(difference.index)} of {difference.candidate} on rank {difference.rank}"
     return f"{where} {found}, expected is {_numbers(difference)[0]}"
 
 

@@ -9,7 +9,7 @@ from scalify.ir.ops import OPS
 from scalify.localize.align import is_collective
 from scalify.localize.first import Finding, Scene, Why, is_movement
 from scalify.localize.standing import Standing
-from scalify.localize.text import groups_text, number, pending_text, relation_text
+from scalify.localize.text import axes_text, groups_text, number, pending_text, relation_text
 
 
 def wrong_group(scene: Scene, finding: Finding) -> str | None:
@@ -83,7 +83,8 @@ def _missing(scene: Scene, node: Node) -> str | None:
         if not pending:
             break
         producer = scene.nodes[pending[0]]
-    return f"missing all-reduce after {producer.id}: its result is {pending_text(partial)}"
+    over = axes_text(partial, scene.candidate.mesh)
+    return f"missing all-reduce after {producer.id}: its result is {pending_text(partial)}{over}"
 
 
 def counted_per_rank(scene: Scene, finding: Finding) -> str | None:

@@ -49,8 +49,14 @@ class Hunt:
         self.first = begin[0] if begin else None
         later = [node for node in self.suspicious if wrong & {*node.operands}]
         last = [node for node in nodes if node.id in self.pending]
+        ranked = [[n for n in group if self.trials.reaches_all(n.id)] for group in (begin, later, last)]
+        rest = [n for n in (*begin, *later, *last) if not self.trials.reaches_all(n.id)]
         best: Found | None = None
-        for found in chain(self._one_by_one(begin), self._together(begin), self._one_by_one((*later, *last))):
+        for found in chain(
+            self._one_by_one(ranked[0]),
+            self._together(begin),
+            self._one_by_one((*ranked[1], *ranked[2], *rest)),
+        ):
             if found.outcome.mended == self.trials.wrong:
                 return found
             if best is None or len(found.outcome.mended) > len(best.outcome.mended):

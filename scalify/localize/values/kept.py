@@ -10,7 +10,7 @@ import numpy as np
 
 from scalify.errors import OutOfRange
 from scalify.ir.evaluate import Inputs, PerRank, StandIn, evaluate
-from scalify.ir.graph import Graph, Node, NodeId
+from scalify.ir.graph import Graph, Node, NodeId, Output
 from scalify.ir.ops.meaning.storage import stored
 
 ELEMENT_BYTES = 8
@@ -35,18 +35,28 @@ class Kept:
             if output.value in self.values
         }
 
-    def with_node(self, node: Node) -> Outputs | None:
+    def with_node(self, node: Node, only: str | None = None) -> Outputs | None:
         """The outputs that depend on a node, with another one of its type in its place."""
-        return self._run_on((node, *_rest(self, {node.id})), {})
+        outputs = self._wanted(only)
+        return self._run_on((node, *_rest(self, {node.id}, outputs)), {}, outputs)
 
-    def with_values(self, changed: Mapping[NodeId, PerRank]) -> Outputs | None:
-        """The outputs that depend on some nodes, with other values for these; None if that cannot be run."""
-        return self._run_on(_rest(self, changed.keys()), changed)
+    def with_values(self, changed: Mapping[NodeId, PerRank], only: str | None = None) -> Outputs | None:
+        """The outputs that depend on some nodes, with other values for these; None if that cannot be run.
 
-    def _run_on(self, rest: Sequence[Node], changed: Mapping[NodeId, PerRank]) -> Outputs | None:
+        ``only`` one of them is looked at where it is named.
+        """
+        outputs = self._wanted(only)
+        return self._run_on(_rest(self, changed.keys(), outputs), changed, outputs)
+
+    def _wanted(self, only: str | None) -> tuple[Output, ...]:
+        return tuple(output for output in self.graph.outputs if only in (None, output.name))
+
+    def _run_on(
+        self, rest: Sequence[Node], changed: Mapping[NodeId, PerRank], wanted: Sequence[Output]
+    ) -> Outputs | None:
         ids = {each.id for each in rest}
         given = {operand for each in rest for operand in each.operands} - ids
-        outputs = tuple(each for each in self.graph.outputs if each.value in ids or each.value in changed)
+        outputs = tuple(each for each in wanted if each.value in ids or each.value in changed)
         given |= {each.value for each in outputs} - ids
         values = {**self.values, **changed}
         if not given <= values.keys():
@@ -92,13 +102,13 @@ def _anything(graph: Graph) -> StandIn:
     return stand_in
 
 
-def _rest(kept: Kept, changed: Collection[NodeId]) -> tuple[Node, ...]:
+def _rest(kept: Kept, changed: Collection[NodeId], outputs: Sequence[Output]) -> tuple[Node, ...]:
     """What is to be run again: what an output needs, and depends on the changed nodes or was never run."""
     reached = set(changed)
     for each in kept.graph.nodes:
         if each.id not in kept.values or any(operand in reached for operand in each.operands):
             reached.add(each.id)
-    needed = {output.value for output in kept.graph.outputs}
+    needed = {output.value for output in outputs}
     found: list[Node] = []
     for each in reversed(kept.graph.nodes):
         if each.id in needed and each.id in reached and each.id not in changed:

@@ -1,6 +1,6 @@
 """Trials: the candidate run on with the right value in the place of a wrong one. Does it mend the outputs?"""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,13 +58,42 @@ class Trials:
             relation.candidate for relation in self._relations if not self._is_right(relation, before)
         )
 
+        graph = values.candidate.graph
+        places = {node.id: place for place, node in enumerate(graph.nodes)}
+        ends = sorted((o for o in graph.outputs if o.name in self.wrong), key=lambda o: places[o.value])
+        self._in_order = [output.name for output in ends]
+        self._reached: dict[NodeId, frozenset[str]] = {}
+        for output in ends:
+            self._reached[output.value] = self._reached.get(output.value, frozenset()) | {output.name}
+        for node in reversed(graph.nodes):
+            reached = self._reached.get(node.id)
+            for operand in node.operands if reached else ():
+                self._reached[operand] = self._reached.get(operand, frozenset()) | (reached or frozenset())
+
     def outcome(self, changed: Mapping[NodeId, PerRank]) -> Outcome:
         """What becomes of the outputs with other values for some nodes."""
+        nearest = self._nearest(changed)
+        if nearest is not None:
+            first = self.values.candidate.with_values(changed, nearest)
+            if not self._judged(first).mended:
+                return Outcome(frozenset(), 0)
         return self._judged(self.values.candidate.with_values(changed))
 
     def edited(self, node: Node) -> Outcome:
         """What becomes of the outputs with another node in the place of one."""
+        nearest = self._nearest((node.id,))
+        if nearest is not None and not self._judged(self.values.candidate.with_node(node, nearest)).mended:
+            return Outcome(frozenset(), 0)
         return self._judged(self.values.candidate.with_node(node))
+
+    def reaches_all(self, node: NodeId) -> bool:
+        """Whether all wrong outputs depend on a node, as they do on the cause if there is but one."""
+        return len(self._reached.get(node, ())) == len(self.wrong)
+
+    def _nearest(self, nodes: Iterable[NodeId]) -> str | None:
+        """Of several wrong outputs the first one that depends on some nodes: it costs the least to see."""
+        reached = {name for node in nodes for name in self._reached.get(node, ())}
+        return next((name for name in self._in_order if name in reached), None) if len(reached) > 1 else None
 
     def _judged(self, outputs: Outputs | None) -> Outcome:
         if outputs is None:

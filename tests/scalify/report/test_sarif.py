@@ -73,7 +73,7 @@ def test_a_refutation_is_an_error_at_the_line_of_the_candidate() -> None:
     assert place["region"] == {"startLine": 88, "snippet": {"text": "        return self.down(hidden)"}}
     assert finding["message"]["text"] == (
         "An all-reduce over tp is missing before this addition. "
-        "Out[0, 0, 3] on rank 1 is 2.5, expected is 1.25."
+        "Element [0, 0, 3] of out on rank 1 is 2.5, expected is 1.25."
     )
     assert [each["message"]["text"] for each in finding["relatedLocations"]][:2] == [
         "the baseline",

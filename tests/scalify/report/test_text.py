@@ -48,7 +48,7 @@ Where it stops
   likely     an all-reduce over tp is missing before this addition
   candidate  add %add.7 in model.layers.30.mlp
              model_tp.py:88 in forward
-             > 88 | return self.down(hidden)
+      > 88 | return self.down(hidden)
   baseline   add %add.3
              transformers/llama.py:212 in forward
   known      the first operand is a sum over tp that was not taken
@@ -103,16 +103,16 @@ Where it goes wrong
   likely     an all-reduce over tp is missing before this addition
   candidate  add %add.7 in model.layers.30.mlp
              model_tp.py:88 in forward
-               86 | def forward(self, x):
-               87 |     hidden = self.up(x)
-             > 88 |     return self.down(hidden)
+        86 | def forward(self, x):
+        87 |     hidden = self.up(x)
+      > 88 |     return self.down(hidden)
   baseline   add %add.3
              transformers/llama.py:212 in forward
   known      the first operand is a sum over tp that was not taken
              the second operand is replicated
   needed     both operands whole, or both shared out in the same way
   instead    2 times the baseline's add.3, on every rank
-  checked    with the right value put in its place, the output is right
+  checked    put right by itself, it makes the output right
   around it  transpose %transpose.80  model_tp.py:80
              transpose %transpose.81  model_tp.py:81
              transpose %transpose.82  model_tp.py:82
@@ -221,9 +221,9 @@ def test_a_lead_is_called_no_refutation():
 def test_long_lines_of_source_are_cut_and_hostile_ones_escaped():
     source = {"model_tp.py:88": "x" * 400, "model_tp.py:89": "\x1b[2J::error::"}
     lines = printed(replace(refuted(), sources=source)).splitlines()
-    (own,) = (line for line in lines if line.startswith("             > 88 | "))
+    (own,) = (line for line in lines if line.startswith("      > 88 | "))
     assert (len(own), own[-1]) == (80, "…")
-    assert r"               89 | \x1b[2J\x3a:error::" in lines
+    assert r"        89 | \x1b[2J\x3a:error::" in lines
 
 
 def with_difference(**changes: Any) -> Result:
