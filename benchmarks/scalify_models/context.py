@@ -5,8 +5,10 @@ sum of its weights; two answers are joined by how much of the weight each has.
 """
 
 import torch
-from scalify_models.blocks import BATCH, HEAD, HEADS, TOKENS, Groups
-from scalify_models.regions import Copied, Passed, Summed
+import torch.distributed as dist
+import torch.nn.functional as F
+from scalify_models.blocks import BATCH, HEAD, HEADS, TOKENS, Build, Groups
+from scalify_models.regions import Copied, Gathered, Passed, Summed
 from torch import Tensor, nn
 from torch.distributed import ProcessGroup
 
@@ -41,6 +43,19 @@ class Ring(nn.Module):
         return y
 
 
+class Gathering(Ring):
+    """The same with all keys and values on every rank, and a token sees only those before it."""
+
+    def _attended(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        first = 0
+        if self.group is not None:
+            first = dist.get_rank(self.group) * q.shape[2]
+            k, v = Gathered.apply(k, 2, self.group), Gathered.apply(v, 2, self.group)
+        rows = torch.arange(first, first + q.shape[2], device=q.device)
+        seen = torch.arange(k.shape[2], device=q.device) <= rows.unsqueeze(-1)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+
+
 def _part(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     """The answer to queries by some of the keys, and how much these weigh."""
     scores = q @ k.transpose(-1, -2) * HEAD**-0.5
@@ -48,18 +63,22 @@ def _part(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     return (scores - weight).exp() @ v, weight
 
 
-def _ring(group: ProcessGroup | None) -> object:
+def _whole(kind: type[Ring], group: ProcessGroup | None) -> object:
     tokens = TOKENS if group is None else TOKENS // group.size()
     with torch.device("meta"):
         x = torch.empty(BATCH, tokens, HEADS * HEAD, requires_grad=True)
-        return Ring(group), (x, torch.empty(BATCH, tokens, HEADS * HEAD))
+        return kind(group), (x, torch.empty(BATCH, tokens, HEADS * HEAD))
 
 
-def attention_alone() -> object:
+def context_alone(kind: type[Ring]) -> Build:
     """On one device."""
-    return _ring(None)
+    return lambda: _whole(kind, None)
 
 
-def attention_in_parts(rank: int, groups: Groups) -> object:
+def context_in_parts(kind: type[Ring]) -> Build:
     """On the ranks of axis ``cp``."""
-    return _ring(groups["cp"])
+
+    def build(rank: int, groups: Groups) -> object:
+        return _whole(kind, groups["cp"])
+
+    return build

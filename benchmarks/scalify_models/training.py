@@ -7,7 +7,7 @@ gradients (``backward``) or the build's own code computes them.
 from dataclasses import dataclass
 
 from scalify_models.blocks import Build, GptBlock, LlamaBlock, alone, in_parts
-from scalify_models.context import attention_alone, attention_in_parts
+from scalify_models.context import Gathering, Ring, context_alone, context_in_parts
 from scalify_models.data_parallel import (
     Flat,
     FullySharded,
@@ -38,7 +38,7 @@ class Pair:
 
 def pairs(ranks: int) -> tuple[Pair, ...]:
     """All pairs on so many ranks, or with so many microbatches."""
-    tensor, data, expert = (Mesh(axes=((axis, ranks),)) for axis in ("tp", "dp", "ep"))
+    tensor, data, expert, context = (Mesh(axes=((axis, ranks),)) for axis in ("tp", "dp", "ep", "cp"))
     return (
         Pair(
             name=f"Llama block, tensor parallel, {ranks} ranks",
@@ -98,9 +98,15 @@ def pairs(ranks: int) -> tuple[Pair, ...]:
         ),
         Pair(
             name=f"attention over a ring of parts of the sequence, {ranks} ranks",
-            baseline=attention_alone,
-            candidate=attention_in_parts,
-            mesh=Mesh(axes=(("cp", ranks),)),
+            baseline=context_alone(Ring),
+            candidate=context_in_parts(Ring),
+            mesh=context,
+        ),
+        Pair(
+            name=f"attention of parts of the sequence to gathered keys, {ranks} ranks",
+            baseline=context_alone(Gathering),
+            candidate=context_in_parts(Gathering),
+            mesh=context,
         ),
     )
 
