@@ -75,7 +75,7 @@ def _same(one: Array, other: Array, slack: float) -> bool:
     if one.dtype.kind not in "fc" and other.dtype.kind not in "fc":
         return bool(np.array_equal(one, other))
     with np.errstate(all="ignore"):
-        near = np.abs(one - other) <= slack + CLOSE * np.abs(other)
+        near = (np.abs(one - other) <= slack + CLOSE * np.abs(other)) & np.isfinite(other)
     if near.all():
         return True
     return bool((near | (one == other) | (np.isnan(one) & np.isnan(other))).all())
