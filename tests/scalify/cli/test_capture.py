@@ -38,6 +38,14 @@ def test_a_captured_model_is_proved_equal_to_itself(module: Path, tmp_path: Path
     assert scalify("verify", graph, graph).code == 0
 
 
+def test_gradients_are_outputs_if_asked(module: Path, tmp_path: Path):
+    graph = tmp_path / "step.scg"
+    left = scalify("capture", f"{module}:build", "-o", graph, "--backward")
+    assert left.code == 0, left.stderr
+    assert "grad." in graph.read_text()
+    assert scalify("verify", graph, graph).code == 0
+
+
 def test_every_rank_has_a_file_of_its_own_if_asked(module: Path, tmp_path: Path):
     left = scalify(
         "capture", f"{module}:build_on_ranks", "-o", tmp_path / "m.pt", "--mesh", "tp=2", "--per-rank"
