@@ -6,7 +6,7 @@ Parts of ``scalify_models/jax_parts.py`` against their tensor-parallel versions,
 are not needed: the mesh is abstract. Of each pair and way: the verdict, and for a wrong one the line that the
 verdict shows first and whether it is in the function or line where the mistake was planted.
 
-Times are CPU-seconds of one ``scalify.verify`` from graphs to verdict. Writes results/jax_shard_map.json beside it;
+Times are CPU-seconds of one ``scalify.verify`` from graphs to verdict. Writes results/jax_shard_map.json;
 exits with 1 if a wrong program was proved, or a right one was refuted or not proved.
 """
 

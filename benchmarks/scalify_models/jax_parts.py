@@ -205,11 +205,16 @@ def block_local(params: Params, x: Array, summed: Callable[[Array], Array]) -> A
     return x + summed(mlp_local(params["mlp"], rms_norm(x, params["norm2"])))
 
 
+def looked_up(table: Array, ids: Array) -> Array:
+    """Rows of a table. Negative numbers do not count from its end: a rank's part of it has another end."""
+    return table.at[ids].get(mode="promise_in_bounds", wrap_negative_indices=False)
+
+
 def model() -> Built:
     """Two blocks between a table and the logits of it."""
 
     def whole(params: Params, ids: Array) -> Array:
-        x = params["table"][ids]
+        x = looked_up(params["table"], ids)
         for block in params["blocks"]:
             x = block_local(block, x, lambda part: part)
         return rms_norm(x, params["norm"]) @ params["table"].T
@@ -220,13 +225,17 @@ def model() -> Built:
 def model_tp() -> Built:
     """The table is cut by rows: foreign tokens are looked up as none, and logits stay with their rank."""
 
+    def over_ranks(part: Array) -> Array:
+        return lax.psum(part, "tp")
+
     def local(params: Params, ids: Array) -> Array:
         rows = VOCABULARY // RANKS
         place = ids - lax.axis_index("tp") * rows
         owned = (place >= 0) & (place < rows)
-        x = lax.psum(jnp.where(owned[:, None], params["table"][jnp.where(owned, place, 0)], 0.0), "tp")
+        rows_of_own = looked_up(params["table"], jnp.where(owned, place, 0))
+        x = over_ranks(jnp.where(owned[:, None], rows_of_own, 0.0))
         for block in params["blocks"]:
-            x = block_local(block, x, lambda part: lax.psum(part, "tp"))
+            x = block_local(block, x, over_ranks)
         return rms_norm(x, params["norm"]) @ params["table"].T
 
     mesh = AbstractMesh((RANKS,), ("tp",))

@@ -130,7 +130,7 @@ class Reader:
             listing=self.listing,
             operands=tuple(values[operand] for operand in operation.operands),
             shapes=tuple(shape_of(result.type) for result in operation.results),
-            metadata=self._places.of(str(operation.location), caller),
+            metadata=self._places.of(str(_told(operation).location), caller),
             reader=self,
             operation=operation,
             around=values,
@@ -143,6 +143,14 @@ class Reader:
                 hint="write it by the pinned release of JAX",
             ) from error
         values.update(zip(operation.results, results, strict=True))
+
+
+def _told(operation: Any) -> Any:
+    """Whose line an operation has: JAX places a number at the call around it, not at what reads it."""
+    if operation.name != "stablehlo.constant":
+        return operation
+    readers = [use.owner for use in operation.results[0].uses]
+    return readers[-1].operation if readers else operation
 
 
 def _name(module: Any) -> str:
