@@ -5,6 +5,7 @@ from math import prod
 
 from scalify.ir.graph import Graph, Node, NodeId
 from scalify.refute.run import late
+from scalify.refute.tiles import weights_of
 
 BYTES_EACH = 8
 OPERATIONS_PER_S = 1e9
@@ -32,11 +33,12 @@ def cost(graph: Graph) -> Cost:
     for each, place in last.items():
         dropped.setdefault(place, []).append(each)
     shapes = {node.id: node.type.shape for node in graph.nodes}
+    in_pieces = weights_of(graph)
     held: dict[NodeId, int] = {}
     live = peak = 0
     operations = 0.0
     for place, node in enumerate(ordered.nodes):
-        held[node.id] = _bytes(node) * graph.mesh.size
+        held[node.id] = 0 if node.id in in_pieces else _bytes(node) * graph.mesh.size
         live += held[node.id]
         peak = max(peak, live)
         operations += graph.mesh.size * _operations(node, [shapes[operand] for operand in node.operands])

@@ -13,20 +13,23 @@ from scalify.ir.evaluate import PerRank
 from scalify.ir.graph import Graph, Node, NodeId
 from scalify.ir.ops.spec import Array
 from scalify.refute.domain import domains, met
-from scalify.refute.draw import Input, drawn
-from scalify.refute.place import on_ranks
+from scalify.refute.draw import Input, drawn, drawn_at
+from scalify.refute.place import Window, numbers_in, numbers_read, on_ranks, slices
 from scalify.relate.model import InputRelation, Relations
 from scalify.verdict import Domain, Draw
 
 Given = Mapping[str, PerRank]
+Piece = Callable[[str, int, Window], Array]
+"""Of an input by name, on a rank: a part of it."""
 
 
 class Made(Mapping[str, PerRank]):
-    """Values by name, each made again whenever it is asked for."""
+    """Values by name, each made again whenever it is asked for; ``piece`` makes a part of one on one rank."""
 
-    def __init__(self, names: Sequence[str], make: Callable[[str], PerRank]) -> None:
+    def __init__(self, names: Sequence[str], make: Callable[[str], PerRank], piece: Piece) -> None:
         self._names = dict.fromkeys(names)
         self._make = make
+        self.piece = piece
 
     def __getitem__(self, name: str) -> PerRank:
         if name not in self._names:
@@ -57,7 +60,7 @@ class Pair:
             for node in self.baseline.inputs()
         )
 
-    def given(self, draw: Draw) -> tuple[Given, Given]:
+    def given(self, draw: Draw) -> tuple[Made, Made]:
         """The inputs of both programs, by name, one array per rank."""
         ranks = self.baseline.mesh.size
         inputs = {each.name: each for each in self.inputs()}
@@ -77,7 +80,19 @@ class Pair:
             needed = dict.fromkeys(part.baseline for part in relation.parts)
             return _placed(relation, {each: np.stack(baseline(names[each])) for each in needed})
 
-        return Made(tuple(inputs), baseline), Made(tuple(own), candidate)
+        def baseline_piece(name: str, rank: int, window: Window) -> Array:
+            numbers = numbers_in(inputs[name].type.shape, window)
+            return drawn_at(draw, inputs[name], numbers, copy=rank if ranks > 1 else 0)
+
+        def candidate_piece(name: str, rank: int, window: Window) -> Array:
+            relation = relations.get(own[name].id)
+            if relation is None or ranks > 1 or len(relation.parts) != 1:
+                return candidate(name)[rank][slices(own[name].type.shape, window)]
+            part = relation.parts[0]
+            numbers = numbers_read(part.index, rank, window)
+            return drawn_at(draw, inputs[names[part.baseline]], numbers)
+
+        return Made(tuple(inputs), baseline, baseline_piece), Made(tuple(own), candidate, candidate_piece)
 
     def _free(self, draw: Draw, node: Node) -> PerRank:
         free = input_of(node, f"candidate: {node.attrs['name']}", self.free.get(node.id, Domain()))

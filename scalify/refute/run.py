@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 
 from scalify.ir.evaluate import PerRank, Seen, evaluate
 from scalify.ir.graph import Graph, Node, NodeId
-from scalify.refute.pair import Given
+from scalify.refute.pair import Given, Made
+from scalify.refute.tiles import in_pieces
 from scalify.refute.unknown import anything
 from scalify.verdict import Draw
 
@@ -20,7 +21,9 @@ class Ways:
 def run(graph: Graph, given: Given, draw: Draw, ways: Ways | None = None) -> dict[str, PerRank]:
     """The outputs of one program by name, one array per rank."""
     ways = ways or Ways()
-    return evaluate(late(graph), given, stand_in=anything(graph, draw, ways.garbage), seen=ways.seen)
+    kept, instead = in_pieces(graph, given.piece) if isinstance(given, Made) else (graph, None)
+    unknown = anything(graph, draw, ways.garbage)
+    return evaluate(late(kept), given, stand_in=unknown, seen=ways.seen, instead=instead)
 
 
 def late(graph: Graph) -> Graph:

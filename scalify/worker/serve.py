@@ -90,7 +90,7 @@ def _verified(request: Request, tell: Tell) -> Result:
         definitions=definitions,
         ops=request.ops,
         options=options,
-        search=Search(duration_s=search_s) if search_s else None,
+        search=Search(duration_s=search_s, memory_bytes=request.memory_bytes // 2) if search_s else None,
         posed=posed,
         progress=steps.reached,
     )

@@ -12,10 +12,11 @@ from scalify.ir.ops.spec import Array, Call
 Places = tuple[Any, ...]
 
 
-def _check_range(call: Call, indices: Array, size: int) -> None:
+def check_range(op: str, indices: Array, size: int) -> None:
+    """Raise OutOfRange for an index that addresses nothing."""
     if indices.size and not (indices.min() >= 0 and indices.max() < size):
         raise OutOfRange(
-            f"{call.op} is asked for index {int(indices.min())}..{int(indices.max())} among {size}",
+            f"{op} is asked for index {int(indices.min())}..{int(indices.max())} among {size}",
             hint="give index inputs values within the table they address",
         )
 
@@ -23,14 +24,14 @@ def _check_range(call: Call, indices: Array, size: int) -> None:
 def take(call: Call, values: Sequence[Array]) -> Array:
     """As numpy.take."""
     x, indices = values
-    _check_range(call, indices, x.shape[call.integer("axis")])
+    check_range(call.op, indices, x.shape[call.integer("axis")])
     return np.take(x, indices, axis=call.integer("axis"))
 
 
 def take_along(call: Call, values: Sequence[Array]) -> Array:
     """As numpy.take_along_axis."""
     x, indices = values
-    _check_range(call, indices, x.shape[call.integer("axis")])
+    check_range(call.op, indices, x.shape[call.integer("axis")])
     return np.take_along_axis(x, indices, call.integer("axis"))
 
 
@@ -38,7 +39,7 @@ def scatter(call: Call, values: Sequence[Array]) -> Array:
     """As torch.scatter, or torch.scatter_add."""
     x, indices, src = values
     axis = call.integer("axis")
-    _check_range(call, indices, x.shape[axis])
+    check_range(call.op, indices, x.shape[axis])
     places: list[Any] = list(np.indices(indices.shape, sparse=True))
     places[axis] = indices
     return _written(call, x, tuple(places), src[tuple(map(slice, indices.shape))])
@@ -48,7 +49,7 @@ def index_put(call: Call, values: Sequence[Array]) -> Array:
     """x[i0, i1, ...] = src, or += src with every repetition counted."""
     x, src, *indices = values
     for dim, index in enumerate(indices):
-        _check_range(call, index, x.shape[dim])
+        check_range(call.op, index, x.shape[dim])
     return _written(call, x, tuple(indices), src)
 
 
