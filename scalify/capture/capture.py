@@ -50,8 +50,12 @@ def capture(
     per_rank: bool = False,
     backward: bool = False,
     progress: Progress | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> tuple[Path, ...]:
-    """Capture a build function's program; the files that were written. ``backward``: with gradients."""
+    """Capture a build function's program; the files that were written. ``backward``: with gradients.
+
+    ``tell`` hears how it was captured, where that was not in the usual way.
+    """
     build = load_build(target)
     name = target.rpartition(":")[2]
     if backward and per_rank:
@@ -59,13 +63,13 @@ def capture(
     if mesh.size == 1 and not backward:
         answer = build()
         if not is_jax(answer):
-            return (_write_single(built(answer), output, name),)
+            return (_write_single(built(answer), output, name, tell),)
         save(of_jax(answer, name), output)
         return (output,)
     if per_rank:
         return _write_ranks(build, output, name, mesh, progress)
     graph = captured(build, name=name, mesh=mesh, backward=backward, progress=progress)
-    save(graph, output)
+    _save(graph, output, tell)
     return (output,)
 
 
@@ -143,14 +147,21 @@ def _is_sharded(module: Built) -> bool:
     return any(is_distributed_tensor(leaf) for leaf in leaves)
 
 
-def _write_single(module: Built, output: Path, name: str) -> Path:
+def _save(graph: Graph, output: Path, tell: Callable[[str], None] | None) -> None:
+    save(graph, output)
+    if tell is not None:
+        for note in graph.notes:
+            tell(note)
+
+
+def _write_single(module: Built, output: Path, name: str, tell: Callable[[str], None] | None) -> Path:
     if _is_sharded(module):
         raise CaptureFailed("the module holds DTensors but there is no mesh", hint="say --mesh tp=4")
     exported = _exported(module)
     if isinstance(exported, CaptureFailed):
         raise exported
     if exported is None:
-        save(translate(traced(module, name=name, differentiates=True)), output)
+        _save(translate(traced(module, name=name, differentiates=True)), output, tell)
     else:
         _write(exported, output, Beside(name=name))
     return output

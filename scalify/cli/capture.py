@@ -39,10 +39,19 @@ def capture(
     from scalify.cli.progress import progress_bar
     from scalify.ir.mesh import Mesh
 
+    notes: list[str] = []
     ranks = Mesh(axes=mesh_axes(mesh) if mesh else ())
     with progress_bar("capturing") as progress:
         files = capture_graph(
-            target, output, mesh=ranks, per_rank=per_rank, backward=backward, progress=progress
+            target,
+            output,
+            mesh=ranks,
+            per_rank=per_rank,
+            backward=backward,
+            progress=progress,
+            tell=notes.append,
         )
+    for note in notes:
+        typer.echo(note, err=True)
     for file in files:
         typer.echo(f"wrote {file}", err=True)

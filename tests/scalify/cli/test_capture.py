@@ -46,6 +46,20 @@ def test_gradients_are_outputs_if_asked(module: Path, tmp_path: Path):
     assert scalify("verify", graph, graph).code == 0
 
 
+def test_a_step_that_asks_for_gradients_itself_is_told(tmp_path: Path):
+    source = tmp_path / "step.py"
+    source.write_text(
+        "import torch\n\n"
+        "def build():\n"
+        "    def step(x):\n"
+        "        return torch.autograd.grad(x.square().sum(), [x])\n"
+        "    return step, (torch.zeros(2, requires_grad=True),)\n"
+    )
+    left = scalify("capture", f"{source}:build", "-o", tmp_path / "step.scg")
+    assert left.code == 0, left.stderr
+    assert left.stderr.startswith("recorded below autograd")
+
+
 def test_every_rank_has_a_file_of_its_own_if_asked(module: Path, tmp_path: Path):
     left = scalify(
         "capture", f"{module}:build_on_ranks", "-o", tmp_path / "m.pt", "--mesh", "tp=2", "--per-rank"
