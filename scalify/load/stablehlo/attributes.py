@@ -71,11 +71,6 @@ def _element(word: str, element: str, size: int) -> bytes:
     return stored_bytes([word], element)
 
 
-def whole_numbers(attribute: Any) -> tuple[int, ...]:
-    """An array of integers."""
-    return tuple(int(number) for number in attribute)
-
-
 def rows(attribute: Any) -> tuple[tuple[int, ...], ...]:
     """A dense table of integers."""
     table = np.asarray(attribute)
