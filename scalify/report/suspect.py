@@ -8,6 +8,7 @@ from scalify.report.quantities import counted
 from scalify.verdict import Extent, Suspect
 
 CHAIN_SHOWN = 6
+CALLERS_SHOWN = 3
 
 
 def add_suspect(
@@ -18,8 +19,7 @@ def add_suspect(
     if suspect.guess:
         page.fact("likely", Styled(suspect.guess, "bold"))
     add_place(page, "candidate", suspect.candidate, sources)
-    if full:
-        _add_callers(page, suspect)
+    _add_callers(page, suspect, full=full)
     if suspect.baseline is None:
         page.fact("baseline", Styled("nothing in the baseline is known to correspond to it", "faint"))
     else:
@@ -40,9 +40,10 @@ def _add_facts(page: Page, name: str, facts: Sequence[str]) -> None:
         page.fact("" if number else name, fact)
 
 
-def _add_callers(page: Page, suspect: Suspect) -> None:
+def _add_callers(page: Page, suspect: Suspect, *, full: bool) -> None:
+    """Who called, the nearest first: the mistake may be that it is called at all."""
     frames = [site for site in reversed(suspect.candidate.stack) if site != suspect.candidate.site]
-    for number, site in enumerate(frames):
+    for number, site in enumerate(frames if full else frames[:CALLERS_SHOWN]):
         page.fact("" if number else "called by", *site_pieces(site))
 
 

@@ -8,17 +8,18 @@ operands are right, then the others, then what is pending, each in the order of 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from time import monotonic
+from time import process_time
 
 from scalify.ir.graph import Node, NodeId
 from scalify.localize.align import LEAVES, Alignment, is_collective
 from scalify.localize.first import Why
 from scalify.localize.values.standings import Values
-from scalify.localize.values.trial import PASSED, PENDING, Outcome, Right, Trials
+from scalify.localize.values.trial import PASSED, PENDING, WHOLE, Outcome, Right, Trials
 from scalify.prove.region import Goal
 from scalify.relate.model import Relations
 
 LONGEST_S = 10.0
+MOST_MOVED = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +35,10 @@ class Hunt:
     alignment: Alignment
     trials: Trials
     suspicious: tuple[Node, ...] = ()
+    moved: tuple[Node, ...] = ()
     pending: frozenset[NodeId] = frozenset()
     first: Node | None = None
-    until_s: float = field(default_factory=lambda: monotonic() + LONGEST_S)
+    until_s: float = field(default_factory=lambda: process_time() + LONGEST_S)
 
     def found(self) -> Found | None:
         """The first node that mends all outputs that depend on it, or most of them."""
@@ -48,14 +50,16 @@ class Hunt:
         begin = [node for node in self.suspicious if not wrong & {*node.operands}]
         self.first = begin[0] if begin else None
         later = [node for node in self.suspicious if wrong & {*node.operands}]
-        last = [node for node in nodes if node.id in self.pending]
-        ranked = [[n for n in group if self.trials.reaches_all(n.id)] for group in (begin, later, last)]
-        rest = [n for n in (*begin, *later, *last) if not self.trials.reaches_all(n.id)]
+        pending = [node for node in nodes if node.id in self.pending]
+        self.moved = tuple(node for node in nodes if state[node.id] == "moved")
+        groups = (begin, later, pending, self.moved)
+        ranked = [[n for n in group if self.trials.reaches_all(n.id)] for group in groups]
+        rest = [n for group in groups for n in group if not self.trials.reaches_all(n.id)]
         best: Found | None = None
         for found in chain(
             self._one_by_one(ranked[0]),
             self._together(begin),
-            self._one_by_one((*ranked[1], *ranked[2], *rest)),
+            self._one_by_one((*ranked[1], *ranked[2], *ranked[3], *rest)),
         ):
             if found.outcome.mended == self.trials.wrong:
                 return found
@@ -65,7 +69,7 @@ class Hunt:
 
     def _one_by_one(self, nodes: Sequence[Node]) -> Iterator[Found]:
         for node in nodes:
-            if monotonic() > self.until_s:
+            if process_time() > self.until_s:
                 return
             found = self._tried(node)
             if found is not None:
@@ -142,7 +146,9 @@ class Hunt:
         if measured.standing.is_clean:
             return "right" if measured.standing.partial is None else "pending"
         plain = any(each.is_plain for each in self.values.readings(node.id, counterpart))
-        return "right" if measured.moved and measured.reading is not None and not plain else "wrong"
+        if not measured.moved:
+            return "wrong"
+        return "right" if measured.reading is not None and not plain else "moved"
 
     def _tried(self, node: Node) -> Found | None:
         for right in self._rights(node):
@@ -150,7 +156,25 @@ class Hunt:
                 continue
             outcome = self.trials.outcome({node.id: right.value})
             if outcome.is_good:
-                return self._blamed(node, right, outcome)
+                return self._before(node, outcome) or self._blamed(node, right, outcome)
+        return None
+
+    def _before(self, node: Node, outcome: Outcome) -> Found | None:
+        """Where numbers were put in a wrong order that a node, which mixes them, is the first to show."""
+        moved = {each.id for each in self.moved}
+        found: set[NodeId] = set()
+        left = [node.id]
+        while left:
+            operands = self.values.candidate.nodes[left.pop()].operands
+            fresh = [each for each in operands if each in moved and each not in found]
+            found.update(fresh)
+            left.extend(fresh)
+        before = [each for each in self.moved if each.id in found and each.id != node.id]
+        for each in before[-MOST_MOVED:]:
+            for right in self._rights(each):
+                other = self.trials.outcome({each.id: right.value}) if right.kind == WHOLE else None
+                if other is not None and other.is_good and len(other.mended) >= len(outcome.mended):
+                    return Found(each, Why.DIVERGES, other)
         return None
 
     def _rights(self, node: Node) -> Iterator[Right]:

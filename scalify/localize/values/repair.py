@@ -8,7 +8,7 @@ is changed, in the ways in which such code is mistaken: by one, by the other com
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from time import monotonic
+from time import process_time
 from types import MappingProxyType
 
 from scalify.errors import InvalidGraph
@@ -69,12 +69,12 @@ def repaired(trials: Trials, cone: Sequence[Node], last: NodeId) -> Repair | Non
 
     ``last`` is where the cone ends; it is changed last of all.
     """
-    until_s = monotonic() + LONGEST_S
+    until_s = process_time() + LONGEST_S
     nodes = sorted(cone[-MOST_NODES:], key=lambda node: node.id == last)
     around = _around(trials, nodes)
     for node in nodes:
         for text, changed in _edits(node, around):
-            if monotonic() > until_s:
+            if process_time() > until_s:
                 return None
             if not _is_well_formed(changed, around):
                 continue

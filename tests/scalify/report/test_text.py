@@ -49,6 +49,7 @@ Where it stops
   candidate  add %add.7 in model.layers.30.mlp
              model_tp.py:88 in forward
       > 88 | return self.down(hidden)
+  called by  run.py:5 in main
   baseline   add %add.3
              transformers/llama.py:212 in forward
   known      the first operand is a sum over tp that was not taken
@@ -106,6 +107,7 @@ Where it goes wrong
         86 | def forward(self, x):
         87 |     hidden = self.up(x)
       > 88 |     return self.down(hidden)
+  called by  run.py:5 in main
   baseline   add %add.3
              transformers/llama.py:212 in forward
   known      the first operand is a sum over tp that was not taken
