@@ -21,7 +21,7 @@ import os
 import platform
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -58,15 +58,6 @@ Outcome = Literal["refuted", "proved", "unknown"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
-    """A program on one device, and the same in parallel."""
-
-    name: str
-    baseline: Graph
-    candidate: Graph
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
     """What became of a mutant. ``agrees`` is whether many draws show no difference; None if not asked."""
 
@@ -86,18 +77,23 @@ class Judged:
         return self.argument is not None and self.agrees is True
 
 
-def models() -> Iterator[Model]:
-    """Those that are proved without a mistake; of others, mutants say nothing."""
-    for name, baseline, candidate, mesh, backward in _builds():
-        one = captured(baseline, name="baseline", backward=backward)
-        other = captured(candidate, name="candidate", mesh=mesh, backward=backward)
-        if isinstance(verification(one, other).verdict, Proved):
-            yield Model(name=name, baseline=one, candidate=other)
-        else:
-            print(f"left out, for it is not proved itself: {name}", flush=True)
+def judged_in(number: int, most: int, only: str) -> tuple[Judged, ...] | None:
+    """All mutants of one program; None if it is not proved without a mistake: mutants say nothing then."""
+    name, baseline, candidate, mesh, backward = tuple(builds())[number]
+    one = captured(baseline, name="baseline", backward=backward)
+    other = captured(candidate, name="candidate", mesh=mesh, backward=backward)
+    if not isinstance(verification(one, other).verdict, Proved):
+        return None
+    arguments = tomllib.loads(ARGUMENTS.read_text(encoding="utf-8")) if ARGUMENTS.is_file() else {}
+    found: list[Judged] = []
+    for mutant in chosen(name, other, most=most):
+        if only in mutant.name:
+            found.append(judged(one, arguments, mutant))
+            print(line(found[-1]), flush=True)
+    return tuple(found)
 
 
-def _builds() -> Iterator[tuple[str, decoders.Build, decoders.Build, Mesh, bool]]:
+def builds() -> Iterator[tuple[str, decoders.Build, decoders.Build, Mesh, bool]]:
     both = Mesh(axes=(("dp", 2), ("tp", 2)))
     tensor = Mesh(axes=(("tp", 2),))
     yield "Llama forward", decoders.llama_alone, decoders.llama_in_parts, both, False
@@ -108,31 +104,10 @@ def _builds() -> Iterator[tuple[str, decoders.Build, decoders.Build, Mesh, bool]
             yield f"{name}, trained", pair.baseline, pair.candidate, pair.mesh, pair.backward
 
 
-def all_judged(
-    model: Model, mutants: Sequence[Mutant], arguments: Mapping[str, str], jobs: int
-) -> Iterator[Judged]:
-    """The mutants of a program, each verified, so many at a time."""
-    judge = partial(judged, model, arguments)
-    if jobs == 1:
-        yield from map(judge, mutants)
-        return
-    # Graphs cannot be sent to another process, but one that is forked has them.
-    _AT_HAND[:] = [partial(judge, mutant) for mutant in mutants]
-    with ProcessPoolExecutor(max_workers=jobs, mp_context=get_context("fork")) as pool:
-        yield from pool.map(_judged_at, range(len(mutants)))
-
-
-_AT_HAND: list[Callable[[], Judged]] = []
-
-
-def _judged_at(place: int) -> Judged:
-    return _AT_HAND[place]()
-
-
-def judged(model: Model, arguments: Mapping[str, str], mutant: Mutant) -> Judged:
+def judged(baseline: Graph, arguments: Mapping[str, str], mutant: Mutant) -> Judged:
     """One mutant, verified."""
     start_s = process_time()
-    done = verification(model.baseline, mutant.graph, search=SEARCH)
+    done = verification(baseline, mutant.graph, search=SEARCH)
     cpu_s = process_time() - start_s
     verdict = done.verdict
     refuted = isinstance(verdict, Refuted)
@@ -241,20 +216,23 @@ def main() -> None:
     )
     parser.add_argument("--most", type=int, default=MOST, help="mutants of each class in each program")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--only", default="", help="a part of the names of mutants; nothing is written then")
+    parser.add_argument(
+        "--model", default="", help="a part of the names of programs; nothing is written then"
+    )
+    parser.add_argument("--only", default="", help="a part of the names of mutants; likewise")
     arguments = parser.parse_args()
-    argued = tomllib.loads(ARGUMENTS.read_text(encoding="utf-8")) if ARGUMENTS.is_file() else {}
     found: list[Judged] = []
-    names: list[str] = []
-    for model in models():
-        names.append(model.name)
-        mutants = chosen(model.name, model.candidate, most=arguments.most)
-        wanted = [mutant for mutant in mutants if arguments.only in mutant.name]
-        for one in all_judged(model, wanted, argued, arguments.jobs):
-            print(line(one), flush=True)
-            found.append(one)
-        if not arguments.only:
-            written(found, names)
+    names = [name for name, *_ in builds()]
+    judge = partial(judged_in, most=arguments.most, only=arguments.only)
+    chosen_models = [number for number, name in enumerate(names) if arguments.model in name]
+    with ProcessPoolExecutor(max_workers=arguments.jobs, mp_context=get_context("spawn")) as pool:
+        for number, mutants in zip(chosen_models, pool.map(judge, chosen_models), strict=True):
+            if mutants is None:
+                print(f"left out, for it is not proved itself: {names[number]}", flush=True)
+                names[number] = ""
+            found.extend(mutants or ())
+            if not (arguments.only or arguments.model):
+                written(found, [name for name in names[: number + 1] if name])
     print(table(found))
     sys.exit("\n".join(errors(found)) or 0)
 

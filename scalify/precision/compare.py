@@ -78,7 +78,11 @@ class Comparison:
         yield from self._results(outputs)
 
     def _sum_over_ranks(self, node: Node, given: Node) -> Iterator[Event]:
+        terms = self.candidate.ways[node.operands[0]].by_source
         for source in self._computed(given.id):
+            of_ranks = _adds_up_ranks(self.baseline.nodes[source])
+            if not of_ranks and not any(self._is_certain(term, source) for term in terms):
+                continue
             expected = self.baseline.dtype(source)
             if loses(node.type.dtype, expected):
                 yield Event(
@@ -187,6 +191,34 @@ class Comparison:
             way = self.candidate.ways[own[relation.candidate]].coarsest()
             if expected is not None and way is not None:
                 yield from self._lost(way, expected, None)
+                yield from self._handed_out(way, expected, self.baseline.dtype(given[relation.baseline]))
+
+    def _handed_out(self, way: Way, expected: Way, dtype: DType) -> Iterator[Event]:
+        """A sum over ranks in a coarser format than that in which both programs hand out its result: the cast
+        that the baseline has behind the value belongs before the sum."""
+        node, given = self.candidate.nodes[way.source], self.baseline.nodes[expected.source]
+        if _adds_up_ranks(node) and not _adds_up_ranks(given) and loses(node.type.dtype, dtype):
+            yield Event(
+                kind=Kind.RANKS_SUM, node=node.id, given=given.id, expected=dtype, found=node.type.dtype
+            )
+
+    def _is_certain(self, value: NodeId, given: NodeId) -> bool:
+        """Whether a node stands for another beyond doubt: by its source, or by all that it computes with."""
+        if not self._stands_for(value, given):
+            return False
+        others = {
+            source
+            for operand in self.baseline.nodes[given].operands
+            for source in self.baseline.ways[operand].by_source
+        }
+        own = [
+            source
+            for operand in self.candidate.nodes[value].operands
+            for source in self.candidate.ways[operand].by_source
+        ]
+        return value in self.aligned.sure or all(
+            any(self._stands_for(source, other) for other in others) for source in own
+        )
 
     def _computed(self, value: NodeId) -> tuple[NodeId, ...]:
         return tuple(self.baseline.ways[value].by_source)

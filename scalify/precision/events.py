@@ -77,7 +77,13 @@ def _ranks_sum(comparison: Comparison, event: Event) -> str:
     node = comparison.candidate.nodes[event.node]
     what = "this gradient is summed" if _is_gradient(comparison, event.node) else f"this {node.op} sums"
     over = _over(comparison.candidate.graph.mesh, node.attrs["groups"])
-    text = f"{what} over {over} in {event.found} where the baseline sums in {event.expected}"
+    given = comparison.baseline.dtype(event.given) if event.given else event.expected
+    wanted = (
+        f"where the baseline sums in {event.expected}"
+        if given == event.expected
+        else f"although its result is handed out in {event.expected}"
+    )
+    text = f"{what} over {over} in {event.found} {wanted}"
     after = _widened_after(comparison, event)
     return f"{text}: cast to {event.expected} before it instead of after it" if after else text
 

@@ -119,13 +119,21 @@ class Edit:
             if is_reader and not node.id.startswith(MADE):
                 operands = tuple(new if operand == old else operand for operand in node.operands)
                 self.nodes[node.id] = replace(node, operands=operands)
-                (self._wrong if node.op in MOVEMENTS else self._touched).add(node.id)
+                (self._wrong if node.op in MOVEMENTS | {"mul", "div"} else self._touched).add(node.id)
         self._touched.add(new)
         if chosen is None:
-            self._touched.add(old)
+            self._touched |= {old, *self._sources(new)}
             self._outputs = [
                 replace(output, value=new) if output.value == old else output for output in self._outputs
             ]
+
+    def _sources(self, value: NodeId) -> set[NodeId]:
+        """A value, and what it is that is only moved on the way to it."""
+        found = {value}
+        while self.nodes[value].op in MOVEMENTS:
+            value = self.nodes[value].operands[0]
+            found.add(value)
+        return found
 
     def done(self) -> Wrong | None:
         """The graph with the mistake; None if it is ill-formed, or nobody reads what was changed."""
@@ -151,13 +159,16 @@ def readers(graph: Graph, value: NodeId) -> tuple[Node, ...]:
 
 
 def first_uses(graph: Graph, values: Iterable[NodeId]) -> frozenset[NodeId]:
-    """The nodes that first compute with any of the values, and the movements of data on the way there."""
+    """The nodes that first compute with any of the values. Movements of data and factors are on the way:
+    a sum over ranks that is not taken yet goes through them unharmed."""
     moved = set(values)
+    constants = {node.id for node in graph.nodes if node.op == "constant"}
     found: set[NodeId] = set()
     for node in graph.nodes:
         if moved & set(node.operands):
             found.add(node.id)
-            if node.op in MOVEMENTS:
+            factor = node.op in ("mul", "div") and constants & set(node.operands)
+            if node.op in MOVEMENTS or factor:
                 moved.add(node.id)
     return frozenset(found)
 

@@ -112,6 +112,28 @@ def test_a_gradient_is_called_one():
     assert finding.text.startswith("this gradient is summed over tp in bf16")
 
 
+def handed_out(*, early: bool, mesh: Mesh = SINGLE) -> Graph:
+    """A gradient in bf16 that is handed out in f32, cast before or after ranks add up."""
+    build = Program("gradient", mesh=mesh)
+    x = build.input("x", "bf16", (ROWS // mesh.size, WIDE))
+    dy = build.input("dy", "bf16", (ROWS // mesh.size, HIDDEN))
+    dw = build.add("einsum", x, dy, spec="bi,bo->io", dtype="bf16")
+    wide = build.summed(build.cast(dw, "f32")) if early else build.cast(build.summed(dw), "f32")
+    build.output("grad.w", wide)
+    return build.graph()
+
+
+def test_what_is_handed_out_in_the_finer_format_is_to_be_summed_in_it():
+    baseline = handed_out(early=True)
+    assert found(baseline, handed_out(early=True, mesh=TP)) == ()
+    (finding,) = found(baseline, handed_out(early=False, mesh=TP))
+    assert finding.kind is Kind.RANKS_SUM
+    assert finding.text == (
+        "this gradient is summed over tp in bf16 although its result is handed out in f32: "
+        "cast to f32 before it instead of after it"
+    )
+
+
 @pytest.mark.parametrize(
     ("candidate", "why"),
     [
