@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 import torch.nn.functional as F
-from silent_bugs.hosts.decoder import SIZE, Attention, Decoder, Size, ids_of
+from silent_bugs.hosts.decoder import SIZE, Attention, Decoder, DecoderBody, Size, ids_of
 from silent_bugs.hosts.ranks import Team, all_reduced
 from silent_bugs.hosts.training import gradients, token_losses
 from torch import Tensor, nn
@@ -150,7 +150,7 @@ def groups_of_tokens(ranks: int, size: Size = SIZE) -> tuple[Tensor, Tensor]:
     return torch.zeros(shape), torch.zeros(shape)
 
 
-class Trained(Decoder):
+class Trained(DecoderBody):
     """The mean loss over all tokens, of logits that every rank has whole in the end."""
 
     def forward(self, ids: Tensor, labels: Tensor) -> Tensor:

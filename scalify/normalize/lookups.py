@@ -30,11 +30,37 @@ def settled(low: Lowering, x: Access) -> Access:
     """The same product, with conditions left out that a look-up among its factors implies."""
     parts = factors(low.terms, x)
     for place, part in enumerate(parts):
+        written = _settled_write(low, parts, place) if low.terms[part.term].op == "eq" else None
+        if written is not None:
+            return written
         inside = _over_rows(low, part)
         found = None if inside is None else _settled(low, inside, [*parts[:place], *parts[place + 1 :]])
         if found is not None:
             return found
     return x
+
+
+def _settled_write(low: Lowering, parts: Sequence[Access], place: int) -> Access | None:
+    """The same of a row that asks whether it is hit: ``(position * conditions == row) * conditions``."""
+    hit, rest = parts[place], [*parts[:place], *parts[place + 1 :]]
+    sides = [low.terms.read(hit.index, operand) for operand in low.terms[hit.term].operands]
+    for position, row in (sides, sides[::-1]):
+        if position is None or row is None or low.terms[row.term].op != "index":
+            continue
+        inner = factors(low.terms, position)
+        conditions = [part for part in inner if low.terms[part.term].op in COMPARISONS]
+        if not all(condition in rest for condition in conditions):
+            continue
+        domain = position.index.domain
+        plain = product(low, [part for part in inner if part not in conditions], domain)
+        rows = bounds(row.index.coordinates[1])[1] + 1
+        implied = [part for part in rest if _is_implied(low, part, plain, rows)]
+        if implied:
+            changed = [
+                equal(low, plain, row) if part is hit else part for part in parts if part not in implied
+            ]
+            return product(low, changed, hit.index.domain)
+    return None
 
 
 def _over_rows(low: Lowering, part: Access) -> Access | None:

@@ -213,6 +213,21 @@ def _lookup(p: _Program) -> None:
         p.real.append(p.build.add("mul", found, p.build.add("cast", inside, dtype="f32")))
 
 
+def _added_rows(p: _Program) -> None:
+    """Rows added where an index says, into those from ``first`` on; what is meant for others adds nothing."""
+    first = p.rng.randint(0, 3)
+    rows = p.rng.randint(1, 6 - first)
+    table = p.build.add("reduce", p.any(), kind="sum", axes=(0,), keepdims=False)
+    part = p.build.add("slice", table, starts=(first,), limits=(first + rows,), steps=(1,))
+    index = p.whole[0]
+    moved = p.build.add("sub", index, p.build.constant(first, "i64"))
+    bounds = (p.build.constant(first, "i64"), p.build.constant(first + rows, "i64"))
+    inside = p.build.add("and", p.build.add("ge", index, bounds[0]), p.build.add("lt", index, bounds[1]))
+    row = p.build.add("mul", moved, p.build.add("cast", inside, dtype="i64"))
+    added = p.build.add("mul", p.any(), p.build.add("cast", inside, dtype="f32"))
+    p.real.append(p.build.add("take", p.build.add("index_put", part, added, row, mode="add"), row, axis=0))
+
+
 def _ordering(p: _Program) -> None:
     """The best of functions that keep the order: values and places."""
     x = p.any()
@@ -261,6 +276,7 @@ STEPS: tuple[Step, ...] = (
         _choice,
         _masked_softmax,
         _of_truth,
+        _added_rows,
         _row_by_row,
         _normal,
         _folded,

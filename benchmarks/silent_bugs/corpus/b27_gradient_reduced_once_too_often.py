@@ -1,5 +1,8 @@
 """B27, backward: the gradient of a sum over ranks, which all ranks hold, is summed over ranks again."""
 
+# Autograd functions are called with what they like: PyTorch types none of it.
+# pyright: reportIncompatibleMethodOverride=false
+
 from typing import Any
 
 import torch.nn.functional as F

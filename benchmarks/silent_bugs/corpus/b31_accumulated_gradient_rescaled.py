@@ -37,7 +37,9 @@ class AccumulatingStep(nn.Module):
             for text, target in zip(ids.chunk(MICROBATCHES), labels.chunk(MICROBATCHES), strict=True)
         ]
         each = [gradients(loss, self.model) for loss in losses]
-        return torch.stack(losses).sum().detach(), tuple(map(sum, zip(*each, strict=True)))
+        return torch.stack(losses).sum().detach(), tuple(
+            torch.stack(grads).sum(0) for grads in zip(*each, strict=True)
+        )
 
     def accumulated(self, sums: Grads, grads: Grads) -> Grads:
         """The gradients of one more step."""

@@ -1,5 +1,8 @@
 """B61: the loss is a sum over ranks, whose transpose is taken to be another sum over ranks."""
 
+# Autograd functions are called with what they like: PyTorch types none of it.
+# pyright: reportIncompatibleMethodOverride=false
+
 from typing import Any
 
 from silent_bugs.entry import Entry
