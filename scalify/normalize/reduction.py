@@ -14,6 +14,7 @@ from scalify.normalize.hits import shared_by_hits
 from scalify.normalize.lowering import Lower, Lowering, named
 from scalify.normalize.movement import ints
 from scalify.normalize.order import ordered
+from scalify.normalize.pieces import FOLDS, by_pieces, combined
 from scalify.normalize.products import multiply, product
 from scalify.normalize.sums import add
 from scalify.normalize.terms import Access
@@ -37,12 +38,22 @@ def fold(low: Lowering, kind: str, x: Access, count: int) -> Access:
     read = low.terms.read(IndexMap(inner, domain, tuple(coordinates)), x)
     if read is None:
         raise AssertionError("leaving out dimensions always composes")
-    folded = _folded(low, kind, read, len(alive)) if alive else read
+    folded = _taken_apart(low, kind, read, len(alive)) if alive else read
     if kind == "sum" and repeats > 1:
         return multiply(low, folded, low.fraction(Fraction(repeats), (low.ranks,)))
     if kind == "prod" and repeats > 1:
         return low.terms.point(f"power[{repeats}]", (folded,))
     return folded
+
+
+def _taken_apart(low: Lowering, kind: str, x: Access, count: int) -> Access:
+    """Fold dimensions that matter, piece by piece where there are pieces along them."""
+    pieces = by_pieces(low, x, count) if kind in FOLDS else None
+    if pieces is None:
+        return _folded(low, kind, x, count)
+    result = combined(low, kind, [fold(low, kind, piece, count) for piece in pieces])
+    low.terms.equate(result, low.terms.fold(kind, (x,), count))
+    return result
 
 
 def _folded(low: Lowering, kind: str, x: Access, count: int) -> Access:

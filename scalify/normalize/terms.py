@@ -47,13 +47,17 @@ class Term:
 
 
 class Terms:
-    """All terms of a problem, each once, numbered in the order in which they were first needed."""
+    """All terms of a problem, each once, numbered in the order in which they were first needed.
+
+    ``joined`` keeps what neighbouring windows were found to be (``scalify.normalize.windows``).
+    """
 
     def __init__(self) -> None:
         self._terms: list[Term] = []
         self._numbers: dict[Term, TermId] = {}
         self.in_range: set[tuple[TermId, int]] = set()
         self.equal: dict[TermId, dict[TermId, None]] = {}
+        self.joined: dict[tuple[Access, Access, int], Access | None] = {}
 
     def __getitem__(self, number: TermId) -> Term:
         return self._terms[number]

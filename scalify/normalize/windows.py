@@ -7,6 +7,9 @@ from scalify.layout.maps import IndexMap, Shape, along, part
 from scalify.normalize.affine import affine, written
 from scalify.normalize.terms import Access, Terms
 
+MOST_LOOKED_INTO = 200
+"""So many pairs of values are compared at most to join two."""
+
 MOST = 2**62
 """More than any index: the extent of what an expression of no tensor in particular may reach."""
 
@@ -16,6 +19,19 @@ def neighbours(terms: Terms, first: Access, second: Access, dim: int) -> Access 
 
     Their domains agree but for ``dim``. Point-wise operations and folds are looked into.
     """
+    return _neighbours(terms, first, second, dim, len(terms.joined) + MOST_LOOKED_INTO)
+
+
+def _neighbours(terms: Terms, first: Access, second: Access, dim: int, most: int) -> Access | None:
+    """``most`` is how many pairs may be known when this call has done: computations have many paths."""
+    key = first, second, dim
+    if key not in terms.joined and len(terms.joined) < most:
+        terms.joined[key] = None
+        terms.joined[key] = _joined(terms, first, second, dim, most)
+    return terms.joined.get(key)
+
+
+def _joined(terms: Terms, first: Access, second: Access, dim: int, most: int) -> Access | None:
     if first.term == second.term:
         index = next_to(first.index, second.index, dim)
         if index is not None:
@@ -27,7 +43,7 @@ def neighbours(terms: Terms, first: Access, second: Access, dim: int) -> Access 
         return None
     joined: list[Access] = []
     for left, right in zip(opened(terms, first), opened(terms, second), strict=True):
-        both = neighbours(terms, left, right, dim) if left is not None and right is not None else None
+        both = _neighbours(terms, left, right, dim, most) if left is not None and right is not None else None
         if both is None:
             return None
         joined.append(both)

@@ -254,3 +254,20 @@ def test_what_a_part_of_a_table_is_added_counts_only_where_it_is_masked(
         assert_same_meaning(
             build.graph(), {"index": [rng.integers(0, 6, 5)], "grad": [rng.standard_normal((5, 2))]}
         )
+
+
+@pytest.mark.parametrize("kind", ["sum", "max", "min", "prod"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_fold_of_what_is_put_together_is_that_of_its_pieces(kind: str, axis: int) -> None:
+    """Scores of keys from two places, some masked by position, folded over the keys and over the rest."""
+    build = GraphBuilder("pieces")
+    q = build.input("q", "f32", (3, 2))
+    keys = build.add("concat", build.input("a", "f32", (2, 2)), build.input("b", "f32", (3, 2)), axis=0)
+    scores = build.add("einsum", q, keys, spec="td,sd->ts")
+    row, column = (build.add("iota", axis=each, shape=(3, 5)) for each in (0, 1))
+    seen = build.add("le", column, build.add("add", row, build.constant(1, "i64")))
+    weights = build.add("exp", build.add("where", seen, scores, build.constant(-1.0, "f32")))
+    shifted = build.add("add", weights, build.add("mul", weights, scores))
+    build.output("y", build.add("reduce", shifted, kind=kind, axes=(axis,), keepdims=False))
+    graph = build.graph()
+    assert_same_meaning(graph, random_inputs(graph, seed=axis))

@@ -27,4 +27,3 @@ def candidate() -> Graph:
 PAIR = replace(
     load_pair("unknown/b64_replicated_text_attended_twice"), verdict="proved", candidate=candidate()
 )
-GAP = "a fold of a concatenation is not known as folds of its parts"
