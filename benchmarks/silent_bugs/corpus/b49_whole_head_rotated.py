@@ -1,6 +1,7 @@
 """B49: a kernel that norms and rotates queries and keys is not told how much of the head turns."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import torch
 from silent_bugs.entry import Entry
@@ -17,6 +18,7 @@ from silent_bugs.hosts_inference import (
     normed,
     rotated,
 )
+from silent_bugs.kernels import norm_and_rotate
 from torch import Tensor, nn
 
 PARTIAL = replace(CONFIG, rotary_dim=4)
@@ -34,18 +36,6 @@ class NormedAttention(Attention):
     def placed(self, positions: Tensor, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
         cos, sin = (angles[:, : self.rotary_dim // 2] for angles in self.angles(positions))
         return rotated(normed(q, self.q_norm), cos, sin), rotated(normed(k, self.k_norm), cos, sin)
-
-
-def norm_and_rotate(
-    x: Tensor, gain: Tensor, cos: Tensor, sin: Tensor, rotary_dim: int | None = None
-) -> Tensor:
-    """The kernel: x [T, H, D], tables [T, D / 2]; all of the head turns if nothing else is said."""
-    half = (rotary_dim or x.shape[-1]) // 2
-    scale = torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6)
-    x = x * scale * gain
-    cos, sin = cos[:, None, :half], sin[:, None, :half]
-    first, second, rest = x.split([half, half, x.shape[-1] - 2 * half], -1)
-    return torch.cat((first * cos - second * sin, second * cos + first * sin, rest), -1)
 
 
 class FusedAttention(NormedAttention):
@@ -80,4 +70,10 @@ def fixed(rank: int, groups: Groups) -> Built:
     return Engine(Team.of(groups["tp"]), PARTIAL, (FusedAttention, FusedAttention)), inputs()
 
 
-ENTRY = Entry(baseline=baseline, buggy=buggy, fixed=fixed, mesh=TWO_RANKS)
+ENTRY = Entry(
+    baseline=baseline,
+    buggy=buggy,
+    fixed=fixed,
+    mesh=TWO_RANKS,
+    ops=Path(__file__).parents[1] / "kernel_references.py",
+)
