@@ -146,7 +146,8 @@ def _decided(whole: Node, held: Sequence[Node], state: Inference) -> _Found | st
     cuts = state.cuts.of(whole.id, made.dim)
     parts = tiling(cuts, whole.type.shape[made.dim])
     is_input = state.roles and role_of(held[0]) == "input"
-    if parts is None:
+    could_be_cut = parts and not any(size * part % sum(parts) for part in parts for size in made.sizes)
+    if parts is None or (is_input and not could_be_cut):
         if cuts and not is_input and not _keeps_stride(stride_of(cuts, whole.type.shape[made.dim]), made):
             return f"{text}, and the baseline's slices of it ({shown(cuts)}, ...) do not lie side by side"
         pieces = tuple(((start, shape),) for start, shape in zip(made.starts(), shapes, strict=True))
