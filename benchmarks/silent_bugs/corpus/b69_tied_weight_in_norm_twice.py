@@ -40,10 +40,10 @@ class Step(nn.Module):
         return norm, *(self.updated(name, gradient * scale) for name, gradient in gradients.items())
 
     def norm(self, gradients: dict[str, Tensor]) -> Tensor:
-        """Over all stages; the first one counts for both what two of them hold."""
-        counted = [gradient for name, gradient in gradients.items() if name != TIED or self.team.rank == 0]
-        squares = torch.stack([gradient.square().sum() for gradient in counted]).sum()
-        return all_reduced(squares, self.team).sqrt()
+        """Over all stages; what two of them hold is counted once, beside the sum over stages."""
+        own = [gradient.square().sum() for name, gradient in gradients.items() if name != TIED]
+        of_stages = all_reduced(torch.stack(own).sum(), self.team)
+        return (of_stages + gradients[TIED].square().sum()).sqrt()
 
     def updated(self, name: str, gradient: Tensor) -> Tensor:
         mean = torch.lerp(self.get_buffer(f"mean_{name}"), gradient, 0.1)
@@ -55,7 +55,7 @@ class Step(nn.Module):
 class StepOfAll(Step):
     def norm(self, gradients: dict[str, Tensor]) -> Tensor:
         squares = [gradient.square().sum() for gradient in gradients.values()]  # planted
-        return all_reduced(torch.stack(squares).sum(), self.team).sqrt()
+        return all_reduced(torch.stack(squares).sum(), self.team).sqrt()  # planted
 
 
 def step(module: Step) -> object:
