@@ -66,9 +66,9 @@ class ExchangingAttention(SequenceAttention):
         self.gain = nn.Parameter(torch.ones(size.head_dim))
 
     def mixed(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        k, v = (x.repeat_interleave(self.heads // self.kv_heads, 1) for x in (k, v))
         k = self.sent.apply(k, self.gain, self.sequence)
         q, v = (self.sequence.exchanged(x, 1, 2) for x in (q, v))
+        k, v = (x.repeat_interleave(self.heads // self.kv_heads, 1) for x in (k, v))
         scores = q @ k.transpose(-2, -1) * self.size.head_dim**-0.5
         past = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).tril()
         return self.sequence.exchanged(scores.masked_fill(~past, -torch.inf).softmax(-1) @ v, 2, 1)
