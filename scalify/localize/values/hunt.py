@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from time import process_time
 
-from scalify.ir.graph import Node, NodeId
+from scalify.ir.graph import Node, NodeId, Site
 from scalify.localize.align import LEAVES, Alignment, is_collective
 from scalify.localize.first import Why
 from scalify.localize.values.standings import Values
@@ -19,7 +19,7 @@ from scalify.prove.region import Goal
 from scalify.relate.model import Relations
 
 LONGEST_S = 10.0
-MOST_MOVED = 6
+MOST_MOVED = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,7 @@ class Hunt:
         for found in chain(
             self._one_by_one(ranked[0]),
             self._together(begin),
+            self._by_line((*begin, *pending)),
             self._one_by_one((*ranked[1], *ranked[2], *ranked[3], *rest)),
         ):
             if found.outcome.mended == self.trials.wrong:
@@ -101,6 +102,30 @@ class Hunt:
                     found.add(operand)
                     left.append(operand)
         return [each for each in self.values.candidate.graph.nodes if each.id in found]
+
+    def _by_line(self, nodes: Sequence[Node]) -> Iterator[Found]:
+        """Nodes of one line, all at once: what is wrong in one layer is wrong in each."""
+        seen: set[tuple[str, Site | None]] = {("", None)}
+        for node in nodes:
+            line = node.op, node.site
+            if line in seen or node.site is None or process_time() > self.until_s:
+                continue
+            seen.add(line)
+            alike = [n for n in self.values.candidate.graph.nodes if (n.op, n.site) == line]
+            for kind in (WHOLE, PENDING):
+                rights = {n.id: next((r for r in self._rights(n) if r.kind == kind), None) for n in alike}
+                changed = {each: right.value for each, right in rights.items() if right is not None}
+                outcome = self.trials.outcome(changed) if len(changed) > 1 else None
+                if outcome is not None and outcome.is_good:
+                    yield self._of_line(node, kind, outcome)
+                    break
+
+    def _of_line(self, node: Node, kind: str, outcome: Outcome) -> Found:
+        pending = [operand for operand in node.operands if operand in self.pending]
+        if kind == WHOLE and pending and not is_collective(node):
+            return Found(self._origin(pending[0]), Why.PENDING, outcome)
+        why = Why.PENDING if kind == WHOLE and node.id in self.pending else Why.DIVERGES
+        return Found(node, why, outcome)
 
     def is_before(self, one: NodeId, other: NodeId) -> bool:
         """Whether a node that is not right leads to another one."""
@@ -170,7 +195,7 @@ class Hunt:
             found.update(fresh)
             left.extend(fresh)
         before = [each for each in self.moved if each.id in found and each.id != node.id]
-        for each in before[-MOST_MOVED:]:
+        for each in before[:MOST_MOVED]:
             for right in self._rights(each):
                 other = self.trials.outcome({each.id: right.value}) if right.kind == WHOLE else None
                 if other is not None and other.is_good and len(other.mended) >= len(outcome.mended):

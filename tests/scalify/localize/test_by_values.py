@@ -217,3 +217,28 @@ def test_where_the_baseline_has_nothing_like_it_a_small_change_tells_the_place()
     assert suspect is not None
     assert (suspect.candidate.node, suspect.mended) == ("below", True)
     assert suspect.guess == "the outputs are right with 0 in the place of 1"
+
+
+def two_layers(p: Program, ranks: int, *, summed: bool) -> None:
+    x = p.input("x", "f32", (8, 6))
+    for layer in range(2):
+        w = p.input(f"w{layer}", "f32", (6 // ranks, 6))
+        own = x if ranks == 1 else p.own_piece(x, 1)
+        part = p.product("ti,io->to", own, w)
+        x = p.add("tanh", p.over_ranks(part) if summed else part)
+    p.output("y", x)
+
+
+def test_what_is_wrong_in_every_layer_is_mended_in_all_of_them() -> None:
+    pair = made(
+        lambda p: two_layers(p, 1, summed=False),
+        lambda p: two_layers(p, 2, summed=False),
+        {"x": replicated, "w0": sharded(0), "w1": sharded(0)},
+        {"y": replicated},
+        {"tp": 2},
+    )
+    suspect = blamed(pair)
+    assert suspect is not None
+    first = next(node for node in pair.candidate.nodes if node.op == "einsum")
+    assert (suspect.candidate.node, suspect.mended) == (first.id, True)
+    assert suspect.guess.startswith(f"missing all-reduce after {first.id}")
