@@ -23,7 +23,7 @@ from torch.distributed.tensor import Placement, Replicate, Shard
 
 import scalify
 from scalify.ir.graph import Graph
-from scalify.verdict import Proved, Unknown
+from scalify.verdict import Proved, Refuted
 
 RIGHT = tuple(name for name, plan in LAYER_PLANS.items() if plan.is_right)
 WRONG = tuple(name for name in LAYER_PLANS if name not in RIGHT)
@@ -63,7 +63,7 @@ def test_both_attentions_of_a_language_model_are_one(family: str) -> None:
 
 
 def test_models_of_different_families_are_not_one() -> None:
-    assert isinstance(scalify.verify(_model("Llama", "sdpa"), _model("Qwen2", "sdpa")), Unknown)
+    assert isinstance(scalify.verify(_model("Llama", "sdpa"), _model("Qwen2", "sdpa")), Refuted)
 
 
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
@@ -97,7 +97,7 @@ def test_a_layer_that_pytorch_distributes_is_the_layer(name: str, ranks: int) ->
 def test_a_wrong_plan_is_not_proved(name: str, kind: Kind) -> None:
     candidate = graph_of(layer_by(LAYER_PLANS[name], kind), ranks=2)
 
-    assert isinstance(scalify.verify(_layer(kind), candidate), Unknown)
+    assert isinstance(scalify.verify(_layer(kind), candidate), Refuted)
 
 
 def test_heads_are_scaled_by_roots() -> None:

@@ -104,10 +104,10 @@ def test_verdict(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_verdict_does_not_depend_on_cuts_or_memory(name: str) -> None:
+def test_cuts_and_memory_lose_no_proof(name: str) -> None:
     pair = load_pair(name)
     whole = verify(pair.baseline, pair.candidate, pair.relations(), Options(partition=False, memo=False))
-    assert type(whole) is type(_verdict(name))
+    assert not isinstance(whole, Proved) or isinstance(_verdict(name), Proved)
 
 
 @pytest.mark.parametrize("name", WRONG)
