@@ -3,7 +3,7 @@
 Whatever is put in stands at the line of the node that it is put beside, as if it had been written there.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
@@ -119,13 +119,16 @@ class Edit:
             if is_reader and not node.id.startswith(MADE):
                 operands = tuple(new if operand == old else operand for operand in node.operands)
                 self.nodes[node.id] = replace(node, operands=operands)
-                (self._wrong if node.op in MOVEMENTS | {"mul", "div"} else self._touched).add(node.id)
+                (self._wrong if self._goes_through(node) else self._touched).add(node.id)
         self._touched.add(new)
         if chosen is None:
             self._touched |= {old, *self._sources(new)}
             self._outputs = [
                 replace(output, value=new) if output.value == old else output for output in self._outputs
             ]
+
+    def _goes_through(self, node: Node) -> bool:
+        return goes_through(node, {each.id for each in self.nodes.values() if each.op == "constant"})
 
     def _sources(self, value: NodeId) -> set[NodeId]:
         """A value, and what it is that is only moved on the way to it."""
@@ -167,10 +170,15 @@ def first_uses(graph: Graph, values: Iterable[NodeId]) -> frozenset[NodeId]:
     for node in graph.nodes:
         if moved & set(node.operands):
             found.add(node.id)
-            factor = node.op in ("mul", "div") and constants & set(node.operands)
-            if node.op in MOVEMENTS or factor:
+            if goes_through(node, constants):
                 moved.add(node.id)
     return frozenset(found)
+
+
+def goes_through(node: Node, constants: Set[NodeId]) -> bool:
+    """Whether a node only moves data, on a rank or between ranks, or multiplies them with a number."""
+    factor = node.op in ("mul", "div") and constants & set(node.operands)
+    return node.op in MOVEMENTS | {"all_gather", "all_to_all", "permute"} or bool(factor)
 
 
 def _needed(graph: Graph) -> set[NodeId]:
