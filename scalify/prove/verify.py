@@ -33,7 +33,7 @@ NO_RELATIONS = Relations(inputs=(), outputs=(), undecided={})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How to prove. ``memo`` changes no verdict; ``partition`` also goes on behind what could not be followed.
+    """How to prove. ``memo`` changes no verdict; ``partition`` goes on behind what could not be followed.
 
     There everything is lowered anew, so that more can be proved; the certificate is checked all the same.
     """
