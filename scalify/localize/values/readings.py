@@ -139,7 +139,7 @@ def _window(layout: Layout, local: Shape, rank: int) -> Window:
 
 def _layouts(whole: Shape, local: Shape, ranks: Ranks) -> Iterator[Layout]:
     if len(whole) != len(local) or any(
-        part < 1 or full % part for full, part in zip(whole, local, strict=True)
+        part < 1 or full < 1 or full % part for full, part in zip(whole, local, strict=True)
     ):
         return
     ratios = [
