@@ -18,7 +18,7 @@ from scalify.precision.look import precision
 from scalify.prove.verify import Options, verify
 from scalify.refute.budget import Search
 from scalify.relate.model import Relations
-from scalify.verdict import Refuted, Unknown, Verdict
+from scalify.verdict import Proved, Refuted, Unknown, Verdict
 
 if TYPE_CHECKING:
     from torch import nn
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     from scalify.capture.references import References
     from scalify.relate.stated import Stated
+
+LOOK_UPS = frozenset({"take", "take_along", "scatter", "index_put"})
+"""Operations that have a meaning only where their indices address rows that exist."""
 
 AnyPath = str | PathLike[str]
 Side: TypeAlias = "Graph | AnyPath | Sequence[AnyPath] | ExportedProgram | nn.Module | tuple[object, ...]"
@@ -84,12 +87,20 @@ def verification(
         from scalify.refute.refute import refute
 
         verdict = refute(*graphs, verdict, search)
+    if isinstance(verdict, Proved) and search is not None and _looks_up(problem.candidate):
+        from scalify.refute.reach import reached
+
+        verdict = reached(*graphs, verdict, search)
     if isinstance(verdict, Unknown) and problem.refused:
         verdict = replace(verdict, missing=(*verdict.missing, *problem.refused))
     if isinstance(verdict, Refuted):
         return Verification(problem=problem, verdict=verdict)
     found = precision(problem.baseline, problem.candidate, problem.relations)
     return Verification(problem=problem, verdict=verdict, precision=found)
+
+
+def _looks_up(graph: Graph) -> bool:
+    return any(node.op in LOOK_UPS for node in graph.nodes)
 
 
 def _differ(baseline: Graph, candidate: Graph, relations: Relations) -> bool:
