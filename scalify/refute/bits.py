@@ -6,6 +6,7 @@ change without another version of the witness file. The mixing function is Split
 """
 
 from hashlib import sha256
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,3 +36,10 @@ def bits(key: int, numbers: NDArray[np.integer]) -> Bits:
 def below(words: Bits, count: int) -> NDArray[np.int64]:
     """Whole numbers 0 .. count-1."""
     return (words >> np.uint64(11)).astype(np.int64) % count
+
+
+def signed(key: int, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Real numbers between -1 and 1, of at least a quarter: sums of several hardly ever cancel."""
+    words = bits(key, np.arange(prod(shape)))
+    sizes = 0.25 + 0.75 * (words >> np.uint64(12)).astype(np.float64) / 2.0**52
+    return (np.where(words & np.uint64(1), 1.0, -1.0) * sizes).reshape(shape)

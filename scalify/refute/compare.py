@@ -6,7 +6,7 @@ difference if nothing in it overflowed: it divides zero by zero, or takes infini
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -29,7 +29,8 @@ TINY = 2.0**-20
 class Compared:
     """One pair of outputs in one layout, elements as on the candidate's ranks.
 
-    ``apart`` is where they differ; ``where`` is the index of each element in the baseline's tensor.
+    ``apart`` is where they differ, ``nothing`` where for having no value only the baseline has one; ``where``
+    is the index of each element in the baseline's tensor. The relation has the one layout that was chosen.
     """
 
     relation: OutputRelation
@@ -37,6 +38,7 @@ class Compared:
     found: Array
     uncertainty: Array
     apart: Array
+    nothing: Array
     counted: int
     where: tuple[Array, ...]
 
@@ -88,17 +90,23 @@ def _in(
     has_value = np.isfinite(found)
     with np.errstate(all="ignore"):
         apart = counted & has_value & (np.abs(found - expected) > uncertainty)
-    if not overflowed:
-        apart |= counted & ~has_value & (uncertainty <= SURE * np.abs(expected) + TINY)
+    nothing = counted & ~has_value & (uncertainty <= SURE * np.abs(expected) + TINY) & (not overflowed)
     return Compared(
-        relation=relation,
+        relation=replace(relation, choices=(relation.choices[choice],)),
         expected=expected,
         found=found,
         uncertainty=uncertainty,
-        apart=apart,
+        apart=apart | nothing,
+        nothing=nothing,
         counted=int(counted.sum()),
         where=where,
     )
+
+
+def confirmed(one: Compared, other: Compared) -> Compared:
+    """What has no value on one draw, and none on another where the baseline has one."""
+    nothing = one.nothing & ~(np.isfinite(other.expected) & np.isfinite(other.found))
+    return replace(one, nothing=nothing, apart=one.apart & (nothing | ~one.nothing))
 
 
 def _guessed(expected: Array, found: Array) -> Array:

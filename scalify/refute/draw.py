@@ -52,6 +52,12 @@ def _integers(words: Bits, domain: Domain) -> Array:
     return below(words, 7) - 3.0
 
 
+def _fractions(words: Bits, domain: Domain) -> Array:
+    """Odd multiples of 2^-12 between -2 and 2: sums of these seldom lie where something is rounded."""
+    del domain
+    return (2.0 * below(words, 1 << 13) - ((1 << 13) - 1.0)) / 4096.0
+
+
 def _positive(words: Bits, domain: Domain) -> Array:
     del domain
     return (1.0 + below(words, 32)) / 16.0
@@ -102,6 +108,7 @@ def _whole_edges(words: Bits, size: int, domain: Domain) -> Array:
 FAMILIES: Mapping[str, Family] = MappingProxyType({
     "odd sixteenths": Family(_sixteenths, _any_whole),
     "small integers": Family(_integers, _any_whole, scaled=False),
+    "fractions": Family(_fractions, _any_whole),
     "positive": Family(_positive, _high),
     "edges": Family(_real_edges, _whole_edges, scaled=False),
     "sparse": Family(_sparse, _low, scaled=False),

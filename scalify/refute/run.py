@@ -12,17 +12,16 @@ from scalify.verdict import Draw
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ways:
-    """How a program is run: ``seen`` watches its nodes, ``garbage`` numbers what unwritten memory holds."""
+    """How a program is run: ``seen`` watches its nodes."""
 
     seen: Seen | None = None
-    garbage: int = 0
 
 
 def run(graph: Graph, given: Given, draw: Draw, ways: Ways | None = None) -> dict[str, PerRank]:
     """The outputs of one program by name, one array per rank."""
     ways = ways or Ways()
     kept, instead = in_pieces(graph, given.piece) if isinstance(given, Made) else (graph, None)
-    unknown = anything(graph, draw, ways.garbage)
+    unknown = anything(graph, draw)
     return evaluate(late(kept), given, stand_in=unknown, seen=ways.seen, instead=instead)
 
 

@@ -16,18 +16,18 @@ from scalify.ir.evaluate import PerRank
 from scalify.ir.ops.spec import Array
 from scalify.refute.budget import Search
 from scalify.refute.certain import rounding
-from scalify.refute.compare import Compared, compared
+from scalify.refute.compare import Compared, compared, confirmed
 from scalify.refute.constants import masks
 from scalify.refute.draw import FAMILIES
 from scalify.refute.overflow import Overflow
-from scalify.refute.pair import Given, Pair
+from scalify.refute.pair import Pair
 from scalify.refute.run import Ways, run
-from scalify.refute.unknown import unknown_outputs, unwritten
+from scalify.refute.unknown import unknown_outputs
 from scalify.relate.model import OutputRelation
 from scalify.verdict import Draw
 
-GARBAGES = 3
-"""As many times a baseline that reads unwritten memory is run with other contents of it."""
+ELSEWHERE = 1 << 20
+"""How far the seeds are away with which it is tried whether an element ever has a value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,12 +98,39 @@ def differing(pair: Pair, relations: Sequence[OutputRelation], draw: Draw) -> tu
     if not any(_apart(each, outputs, None, over) for each in relations):
         return None, True
     bounds = (
-        _baseline_bounds(pair, given, draw, baseline),
+        rounding(pair.baseline, given, draw, baseline, garbage=True),
         rounding(pair.candidate, own, draw, candidate),
     )
     apart = [_apart(each, outputs, bounds, over) for each in relations]
     certain = tuple(each for each in apart if each is not None)
+    certain = _confirmed(pair, certain, draw)
     return (Found(draw=draw, differing=certain) if certain else None), True
+
+
+def _confirmed(pair: Pair, found: tuple[Compared, ...], draw: Draw) -> tuple[Compared, ...]:
+    """Without those elements without a value that have one, and a finite one of the baseline, on other draws.
+
+    A quotient may have no value for a sum that happens to be zero: nothing is said of programs where they
+    divide by zero. One that never has a value is another program.
+    """
+    for family in FAMILIES:
+        if not any(each.nothing.any() for each in found):
+            break
+        other = Draw(family=family, seed=draw.seed + ELSEWHERE)
+        outputs = _both(pair, other)
+        if outputs is not None:
+            found = tuple(
+                confirmed(each, compared(each.relation, outputs, None, overflowed=False)) for each in found
+            )
+    return tuple(each for each in found if each.differing)
+
+
+def _both(pair: Pair, draw: Draw) -> tuple[Outputs, Outputs] | None:
+    given, own = pair.given(draw)
+    try:
+        return run(pair.baseline, given, draw), run(pair.candidate, own, draw)
+    except OutOfRange:
+        return None
 
 
 def _beyond(
@@ -118,20 +145,6 @@ def _beyond(
     apart = [_apart(each, (baseline, nothing), None, Overflow()) for each in relations]
     found = tuple(each for each in apart if each is not None)
     return Found(draw=draw, differing=found, beyond=error) if found else None
-
-
-def _baseline_bounds(pair: Pair, given: Given, draw: Draw, plain: Outputs) -> Mapping[str, Sequence[Array]]:
-    """Rounding, and infinity for elements that depend on what memory held that nobody had written to."""
-    bounds = rounding(pair.baseline, given, draw, plain)
-    if not unwritten(pair.baseline):
-        return bounds
-    for garbage in range(1, GARBAGES + 1):
-        other = run(pair.baseline, given, draw, Ways(garbage=garbage))
-        for name, values in other.items():
-            for rank, value in enumerate(values):
-                same = value == plain[name][rank]
-                bounds[name][rank] = np.where(same, bounds[name][rank], np.inf)
-    return bounds
 
 
 def _apart(

@@ -41,12 +41,12 @@ def unknown_outputs(graph: Graph) -> frozenset[str]:
     return frozenset(output.name for output in graph.outputs if output.value in tainted)
 
 
-def anything(graph: Graph, draw: Draw, garbage: int) -> StandIn:
-    """Some values, for all nodes without a meaning; others for another ``garbage``."""
+def anything(graph: Graph, draw: Draw) -> StandIn:
+    """Some values, for all nodes without a meaning."""
 
     def stand_in(node: Node, operands: Sequence[PerRank]) -> PerRank:
         del operands
-        filled = input_of(node, f"memory: {node.id}/{garbage}", Domain())
+        filled = input_of(node, f"memory: {node.id}", Domain())
         return [drawn(draw, filled, copy=rank) for rank in range(graph.mesh.size)]
 
     return stand_in
