@@ -7,7 +7,8 @@ ranks are such maps, and so are all their chains: ``then`` composes, ``solve`` i
 By convention dimension 0 of every shape is the rank.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -125,12 +126,17 @@ def reverse(shape: Shape, axes: Sequence[int]) -> IndexMap:
     return IndexMap(shape, shape, coordinates)
 
 
-def solve(wanted: Sequence[IndexMap], given: Sequence[IndexMap]) -> IndexMap | None:
+Free = Callable[[int, int, int, Mapping[tuple[int, int, int], Expr]], Expr | None]
+"""What a digit (dimension, stride, size) that nothing determines is taken to be, given those that are."""
+
+
+def solve(wanted: Sequence[IndexMap], given: Sequence[IndexMap], free: Free | None = None) -> IndexMap | None:
     """The map ``m`` with ``then(m, given[i]) == wanted[i]`` for every ``i``.
 
-    ``wanted`` go from one domain, ``given`` from another (the codomain of ``m``). None where the given maps
-    do not determine every digit of their domain, or no such map is expressible. Whatever is returned was
-    composed again and compared: it is right even where the inversion was lucky.
+    ``wanted`` go from one domain, ``given`` from another (the codomain of ``m``). Digits of that which no
+    given map reads may be anything: ``free`` chooses them; without it there is no answer. None too where no
+    such map is expressible. Whatever is returned was composed again and compared: it is right even where the
+    inversion was lucky.
     """
     target = given[0].domain
     found: dict[tuple[int, int, int], Expr] = {}
@@ -138,7 +144,7 @@ def solve(wanted: Sequence[IndexMap], given: Sequence[IndexMap]) -> IndexMap | N
         for expr, value in zip(give.coordinates, want.coordinates, strict=True):
             if not _read_digits(expr, value, found):
                 return None
-    coordinates = tuple(_assembled(dim, size, found) for dim, size in enumerate(target))
+    coordinates = tuple(_assembled(dim, size, found, free) for dim, size in enumerate(target))
     if any(coordinate is None for coordinate in coordinates):
         return None
     answer = IndexMap(wanted[0].domain, target, tuple(c for c in coordinates if c is not None))
@@ -187,18 +193,44 @@ def _read_digits(expr: Expr, value: Expr, found: dict[tuple[int, int, int], Expr
     return True
 
 
-def _assembled(dim: int, size: int, found: dict[tuple[int, int, int], Expr]) -> Expr | None:
+def _assembled(
+    dim: int, size: int, found: Mapping[tuple[int, int, int], Expr], free: Free | None
+) -> Expr | None:
     """The index along one dimension from the digits known of it."""
     offset = 0
     terms: list[Term] = []
     stride = 1
     while stride < size:
         sizes = [n for d, s, n in found if d == dim and s == stride]
-        if not sizes:
-            return None
-        best = max(sizes)
-        value = found[dim, stride, best]
+        if sizes:
+            extent = max(sizes)
+            value = found[dim, stride, extent]
+        else:
+            extent = min((s for d, s, _ in found if d == dim and s > stride), default=size) // stride
+            value = free(dim, stride, extent, found) if free is not None else None
+            if value is None or bounds(value)[0] < 0 or bounds(value)[1] >= extent:
+                return None
         offset += value.offset * stride
         terms.extend(t._replace(factor=t.factor * stride) for t in value.terms)
-        stride *= best
+        stride *= extent
     return summed(offset, terms) if stride == size else None
+
+
+def is_onto(index: IndexMap) -> bool:
+    """Whether every element of the codomain is surely read: all its digits are digits of the domain."""
+    used: list[Term] = []
+    for expr, size in zip(index.coordinates, index.codomain, strict=True):
+        weight = 1
+        for term in sorted(expr.terms, key=lambda term: abs(term.factor)):
+            is_digit = index.domain[term.dim] % (term.stride * term.size) == 0
+            if term.factor != weight or not is_digit:
+                return False
+            weight *= term.size
+        if weight != size or expr.offset:
+            return False
+        used.extend(expr.terms)
+    used.sort()
+    return all(
+        one.dim != other.dim or other.stride % (one.stride * one.size) == 0
+        for one, other in itertools.pairwise(used)
+    )

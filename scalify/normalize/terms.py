@@ -11,13 +11,14 @@ not part of it: they are folded.
 """
 
 from ast import literal_eval
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NewType
 
 from scalify.layout.digits import ZERO, Expr, bounds
-from scalify.layout.maps import IndexMap, Shape, along, then
+from scalify.layout.maps import IndexMap, Shape, along, is_onto, then
+from scalify.normalize.alive import Alive, alive, reads_by_digits
 
 TermId = NewType("TermId", int)
 
@@ -26,6 +27,8 @@ INDEX_EXTENT = 2**62
 
 
 SPECIAL_NUMBERS = ("inf", "-inf", "nan")
+
+COMMUTATIVE = frozenset({"add", "mul", "max", "min"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +73,11 @@ class Terms:
         return (TermId(number) for number in range(len(self._terms)))
 
     def add(self, term: Term) -> TermId:
-        """The number of this term, which may be that of an equal one."""
+        """The number of this term, which may be that of an equal one: a sum of two or a product is known the
+        other way round too."""
         number = self._numbers.get(term)
+        if number is None and term.op in COMMUTATIVE and len(term.operands) == 2 and not term.reduced:
+            number = self._numbers.get(Term(term.op, term.space, term.operands[::-1]))
         if number is None:
             number = TermId(len(self._terms))
             self._terms.append(term)
@@ -83,11 +89,7 @@ class Terms:
 
         Of a term of which only a part is looked up, nothing is noted.
         """
-        read = zip(access.index.coordinates, self[access.term].space, strict=True)
-        exprs = [(expr, size) for expr, size in read if size > 1]
-        is_whole = all([term[1:] for term in expr.terms] == [(1, size, 1)] for expr, size in exprs)
-        # Along one dimension for two of its own, only a diagonal is read.
-        if is_whole and len({expr.terms[0].dim for expr, _ in exprs}) == len(exprs):
+        if is_onto(access.index):
             self.in_range.add((access.term, rows))
 
     def equate(self, one: Access, other: Access) -> None:
@@ -95,7 +97,7 @@ class Terms:
 
         Only what reads both wholly and through one map says so; of others nothing is noted.
         """
-        if one.index == other.index and one.term != other.term and _reads_all(one.index):
+        if one.index == other.index and one.term != other.term and is_onto(one.index):
             self.equal.setdefault(one.term, {})[other.term] = None
 
     def leaf(self, name: str, shape: Shape) -> Access:
@@ -134,39 +136,28 @@ class Terms:
     def fold(self, op: str, operands: Sequence[Access], reduced: int, made: int = 0) -> Access:
         """An operation whose last ``reduced`` dimensions of the common domain are folded away.
 
-        Kept dimensions on which no operand depends are no part of the term: the result repeats it along them.
+        Kept dimensions on which no operand depends, and digits of them, are no part of the term: the result
+        repeats it along them.
         The exception are the ``made`` last kept ones, along which the operation itself differs.
         """
         domain = operands[0].index.domain
         kept = len(domain) - reduced
-        alive = {dim for access in operands for dim in access.index.reads()} | set(range(kept - made, kept))
-        dims = [dim for dim in range(1, kept) if dim in alive]
-        ranks = domain[0] if 0 in alive else 1
-        space = (ranks, *(domain[dim] for dim in dims))
-        inner = (*space, *domain[kept:])
-        embed = _embedding(domain, inner, (0, *dims, *range(kept, len(domain))))
-        read = tuple(Access(composed(embed, access.index), access.term) for access in operands)
+        left, read = _read_over(
+            [domain] * len(operands), operands, (*range(kept - made, kept), *range(kept, len(domain)))
+        )
+        count = len(left.dims) - reduced
+        space = left.space(domain)[:count]
         term = self.add(Term(op, space, read, reduced))
-        outer = domain[:kept]
-        coordinates = tuple(along(dim, size) for dim, size in zip((0, *dims), space, strict=True))
-        return Access(IndexMap(outer, space, coordinates), term)
+        return Access(IndexMap(domain[:kept], space, left.projection(domain)[:count]), term)
 
     def concatenation(self, axis: int, pieces: Sequence[Access]) -> Access:
         """Pieces one after the other along ``axis`` of their domains, which agree elsewhere."""
-        first = pieces[0].index.domain
-        domain = _with(first, axis, sum(piece.index.domain[axis] for piece in pieces))
-        alive = {dim for piece in pieces for dim in piece.index.reads()} | {axis}
-        dims = [dim for dim in range(1, len(first)) if dim in alive]
-        ranks = first[0] if 0 in alive else 1
-        read: list[Access] = []
-        for piece in pieces:
-            shape = piece.index.domain
-            embed = _embedding(shape, (ranks, *(shape[dim] for dim in dims)), (0, *dims))
-            read.append(Access(composed(embed, piece.index), piece.term))
-        space = (ranks, *(domain[dim] for dim in dims))
-        term = self.add(Term(f"cat:{dims.index(axis) + 1}", space, tuple(read)))
-        coordinates = tuple(along(dim, size) for dim, size in zip((0, *dims), space, strict=True))
-        return Access(IndexMap(domain, space, coordinates), term)
+        shapes = [piece.index.domain for piece in pieces]
+        left, read = _read_over(shapes, pieces, (axis,))
+        domain = _with(shapes[0], axis, sum(shape[axis] for shape in shapes))
+        space = left.space(domain)
+        term = self.add(Term(f"cat:{left.place(axis)}", space, read))
+        return Access(IndexMap(domain, space, left.projection(domain)), term)
 
     def read(self, index: IndexMap, access: Access) -> Access | None:
         """An operand read through a further map; a window of a concatenation is one of its pieces.
@@ -193,27 +184,26 @@ class Terms:
         return Access(combined, access.term)
 
 
-def _reads_all(index: IndexMap) -> bool:
-    """Whether every element is read, each dimension along one of the domain's own."""
-    dims = [expr.terms[0].dim for expr in index.coordinates if expr.terms]
-    wholes = (along(dim, size) for dim, size in enumerate(index.domain))
-    known = {expr.terms[0].dim: expr for expr in wholes if expr.terms}
-    return len(set(dims)) == len(dims) and all(
-        size == 1 or (bool(expr.terms) and expr == known.get(expr.terms[0].dim))
-        for expr, size in zip(index.coordinates, index.codomain, strict=True)
-    )
-
-
 def _with(shape: Shape, axis: int, size: int) -> Shape:
     return (*shape[:axis], size, *shape[axis + 1 :])
 
 
-def _embedding(domain: Shape, inner: Shape, dims: Sequence[int]) -> IndexMap:
-    """From the dimensions that matter to the whole domain: the others are read at 0."""
-    coordinates = [ZERO] * len(domain)
-    for position, dim in enumerate(dims):
-        coordinates[dim] = along(position, inner[position])
-    return IndexMap(inner, domain, tuple(coordinates))
+def _read_over(
+    domains: Sequence[Shape], operands: Sequence[Access], whole: Collection[int]
+) -> tuple[Alive, tuple[Access, ...]]:
+    """What of their domains matters to operands (dimensions in ``whole`` do), and they, read over that."""
+    indices = [access.index for access in operands]
+    if any(reads_by_digits(domain, [index]) for domain, index in zip(domains, indices, strict=True)):
+        left = alive(domains[0], indices, whole, by_digits=True)
+        read = [then(left.embedding(d), index) for d, index in zip(domains, indices, strict=True)]
+        found = [Access(i, o.term) for i, o in zip(read, operands, strict=True) if i is not None]
+        if len(found) == len(operands):
+            return left, tuple(found)
+    left = alive(domains[0], indices, whole, by_digits=False)
+    return left, tuple(
+        Access(composed(left.embedding(domain), access.index), access.term)
+        for domain, access in zip(domains, operands, strict=True)
+    )
 
 
 def composed(inner: IndexMap, outer: IndexMap) -> IndexMap:

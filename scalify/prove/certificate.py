@@ -16,7 +16,7 @@ from scalify.prove.classes import Classes
 from scalify.prove.engine import Derivation
 from scalify.prove.region import Region, RegionProof, RegionTerms, Shown, goal_terms, needed, shown
 
-RULES_VERSION = 1
+RULES_VERSION = 2
 """Changes whenever a rule, a form or the meaning of a note does: other certificates are stale."""
 
 
@@ -196,6 +196,12 @@ def _of_united(cells: Sequence[object]) -> Iterator[tuple[object, object, object
     yield own, other, second
 
 
+def _of_completed(cells: Sequence[object]) -> Iterator[tuple[object, object, object]]:
+    own, other, _, _, view, _, operand, beside = cells
+    yield own, operand, view
+    yield own, other, beside
+
+
 def _at(own: int, other: int, view: int, count: int) -> Layout:
     def layout(cells: Sequence[object]) -> Iterator[tuple[object, object, object]]:
         if len(cells) != count:
@@ -207,6 +213,7 @@ def _at(own: int, other: int, view: int, count: int) -> Layout:
 
 LAYOUTS: Mapping[str, Layout] = {
     "counterpart": _of_counterpart,
+    "completed": _of_completed,
     "united": _of_united,
     "scaled": _at(3, 1, 4, 7),
     "unscaled": _at(0, 4, 2, 7),

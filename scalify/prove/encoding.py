@@ -6,6 +6,7 @@ from pathlib import Path
 
 from scalify.layout.maps import identity
 from scalify.layout.views import whole
+from scalify.normalize.alive import leaves_open
 from scalify.normalize.terms import Term, TermId, Terms, combination, number_of
 from scalify.prove.forms import forms_of
 from scalify.prove.naming import Names
@@ -131,5 +132,8 @@ def _pieces(tables: Tables, number: TermId, term: Term, names: Names) -> None:
     axis = int(term.op.removeprefix("cat:"))
     start = 0
     for access in term.operands:
-        tables.row("piece0", number, axis, start, names.of_map(access.index), access.term)
+        cells = number, axis, start, names.of_map(access.index), access.term
+        tables.row("piece0", *cells)
+        if leaves_open(access.index):
+            tables.row("loose0", *cells)
         start += access.index.domain[axis]

@@ -25,7 +25,7 @@ from scalify.prove.bindings import new_engine
 from scalify.prove.encoding import Tables, encode, program
 from scalify.prove.naming import Names
 from scalify.prove.rules.counterpart import Reading, counterpart
-from scalify.prove.rules.pieces import assembled, piece, united
+from scalify.prove.rules.pieces import assembled, completed, piece, united
 from scalify.prove.rules.ranks import over_ranks, owned
 from scalify.prove.rules.scales import scaled, unscaled
 
@@ -247,6 +247,17 @@ def _assembled_view(session: _Session, cells: Sequence[str]) -> View | None:
     return assembled(session.names.views[view], session.names.maps[given], space, int(axis), int(start))
 
 
+def _completed(text: str) -> str:
+    return _memo("completed", text, _completed_view)
+
+
+def _completed_view(session: _Session, cells: Sequence[str]) -> View | None:
+    term, axis, start, view, given, beside = cells
+    space = session.terms[TermId(int(term))].space
+    views, index = session.names.views, session.names.maps[given]
+    return completed(views[view], index, space, int(axis), int(start), views[beside])
+
+
 def _united(text: str) -> str:
     return _memo("united", text, lambda s, cells: united(s.names.views[cells[0]], s.names.views[cells[1]]))
 
@@ -273,6 +284,7 @@ CALLBACKS = {
     "unscaled": _unscaled,
     "piece": _piece,
     "assembled": _assembled,
+    "completed": _completed,
     "united": _united,
     "note": _note,
     "reach": _reach,

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from scalify.ir.graph import Attr, Node, NodeId, TensorType
+from scalify.layout.free import going_on
 from scalify.layout.maps import IndexMap, Shape, solve, then
 from scalify.layout.views import View, same, through
 from scalify.normalize.lower import Lowered, lower
@@ -213,7 +214,7 @@ def shown(goal: Goal, lowered: RegionTerms, view: View) -> Shown | None:
         return None
     given = lowered.baseline.accesses[goal.baseline].index
     if goal.choices is None:
-        index = solve([own.index], [given])
+        index = solve([own.index], [given], going_on(own.index.domain, given.domain))
         return None if index is None else Shown(ANY, index)
     for name, index in goal.choices:
         if then(index, given) == own.index:

@@ -19,7 +19,7 @@ from scalify.prove.certificate import whole as number
 from scalify.prove.established import Established, Rejected
 from scalify.prove.places import Points, all_points, are_inside, moved, points_of, read_at
 from scalify.prove.rules.counterpart import Reading, concluded, joint
-from scalify.prove.rules.pieces import assembled, piece, united
+from scalify.prove.rules.pieces import assembled, completed, piece, united
 from scalify.prove.rules.ranks import over_ranks, owned, owners
 from scalify.prove.rules.scales import scaled, unscaled
 
@@ -140,7 +140,11 @@ def _assembled(known: Established, own: TermId, other: TermId, cells: Cells) -> 
     axis, start = number(cells[0]), number(cells[1])
     before, given = known.view(cells[2]), known.map(cells[3])
     space = known.concatenation(other, axis, start, given, known.term(cells[4]))
-    view = assembled(before, given, space, axis, start)
+    view = (
+        assembled(before, given, space, axis, start)
+        if len(cells) == 5
+        else completed(before, given, space, axis, start, known.view(cells[5]))
+    )
     if view is not None:
         _must_lie(view, before, given, tuple(start if dim == axis else 0 for dim in range(len(space))))
     return view
@@ -203,5 +207,6 @@ STEPS: Mapping[str, Step] = {
     "unscaled": _unscaled,
     "piece": _piece,
     "assembled": _assembled,
+    "completed": _assembled,
     "united": _united,
 }

@@ -20,7 +20,7 @@ from scalify.normalize.terms import Access, Terms
 from scalify.prove.encoding import COMMUTATIVE
 from scalify.prove.region import Goal, RegionTerms, shown
 from scalify.prove.rules.counterpart import concluded, counterpart, folded, joint
-from scalify.prove.rules.pieces import assembled, piece, united
+from scalify.prove.rules.pieces import assembled, completed, piece, united
 from scalify.prove.rules.ranks import over_ranks, owned, owners
 from scalify.prove.rules.scales import scaled, unscaled
 
@@ -213,6 +213,71 @@ def of_assembled(source: Source, rule: Rule) -> bool | None:
     return holds(view, operand.candidate, Value(_placed(source, read, full, axis, start)))
 
 
+def of_completed(source: Source, rule: Rule) -> bool | None:
+    """A piece that repeats what it reads, beside another view; whichever, what is concluded holds."""
+    operand = source.operand()
+    view, rng = operand.view, source.rng
+    given = _repeated(source, _onto(source, operand.baseline))
+    read = operand.baseline.at(given)
+    axis, start, after = rng.randrange(read.ndim), rng.randint(0, 2), rng.randint(0, 2)
+    full = (*read.shape[:axis], start + read.shape[axis] + after, *read.shape[axis + 1 :])
+    dim = rng.randrange(len(view.shape))
+    first, size = view.window[dim]
+    if size < 2:
+        return None
+    cut = rng.randint(1, size - 1)
+    windows = [
+        (*view.window[:dim], part, *view.window[dim + 1 :])
+        for part in ((first, cut), (first + cut, size - cut))
+    ]
+    rng.shuffle(windows)
+    own = narrowed(view, windows[0])
+    if own is None:
+        return None
+    beside = View(view.shape, windows[1], _somewhere(source, windows[1], full), view.scale, view.partial)
+    answer = rule(own, given, full, axis, start, beside)
+    whole_value = Value(_placed(source, read, full, axis, start))
+    return None if answer is None else holds(answer, operand.candidate, whole_value)
+
+
+def _repeated(source: Source, given: IndexMap) -> IndexMap:
+    """The same read over one more dimension, or over more of one, on which nothing depends."""
+    rng = source.rng
+    place, times = rng.randrange(len(given.domain) + 1), rng.choice((2, 3))
+    if place < len(given.domain) and rng.random() < 0.5:
+        domain = (*given.domain[:place], given.domain[place] * times, *given.domain[place + 1 :])
+        return IndexMap(
+            domain, given.codomain, tuple(_slower(expr, place, times) for expr in given.coordinates)
+        )
+    domain = (*given.domain[:place], times, *given.domain[place:])
+    moved = [
+        Expr(expr.offset, tuple(t._replace(dim=t.dim + (t.dim >= place)) for t in expr.terms))
+        for expr in given.coordinates
+    ]
+    return IndexMap(domain, given.codomain, tuple(moved))
+
+
+def _slower(expr: Expr, dim: int, times: int) -> Expr:
+    return Expr(
+        expr.offset,
+        tuple(t._replace(stride=t.stride * times) if t.dim == dim else t for t in expr.terms),
+    )
+
+
+def _somewhere(source: Source, window: tuple[tuple[int, int], ...], full: Shape) -> IndexMap:
+    """Any map from a window into a shape."""
+    domain = tuple(size for _, size in window)
+    exprs: list[Expr] = []
+    for size in full:
+        fitting = [dim for dim, extent in enumerate(domain) if extent <= size]
+        if fitting and source.rng.random() < 0.8:
+            dim = source.rng.choice(fitting)
+            exprs.append(along(dim, domain[dim], offset=source.rng.randint(0, size - domain[dim])))
+        else:
+            exprs.append(Expr(source.rng.randrange(size), ()))
+    return IndexMap(domain, full, tuple(exprs))
+
+
 def of_united(source: Source, rule: Rule) -> bool | None:
     """Two windows of one view; or of two, one of which is true of each window."""
     operand = source.operand()
@@ -305,6 +370,7 @@ EXPERIMENTS: Mapping[str, tuple[Experiment, Rule]] = {
     "unscaled": (of_unscaled, unscaled),
     "piece": (of_piece, piece),
     "assembled": (of_assembled, assembled),
+    "completed": (of_completed, completed),
     "united": (of_united, united),
     "commuted": (of_commuted, swapped),
     "goal": (of_goal, shown),

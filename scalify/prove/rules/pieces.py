@@ -1,9 +1,10 @@
 """Concatenations: views of pieces are views of parts of the whole, and parts that meet become one."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from scalify.layout.digits import Expr, Term, summed
-from scalify.layout.maps import IndexMap, Shape, part, solve
+from scalify.layout.digits import Expr, Term, digit, summed
+from scalify.layout.maps import IndexMap, Shape, along, part, solve
 from scalify.layout.views import View, through
 from scalify.prove.rules.counterpart import Reading
 
@@ -25,27 +26,59 @@ def assembled(view: View, given: IndexMap, whole: Shape, axis: int, start: int) 
     ``given`` is the map through which the piece at ``start`` along ``axis`` reads the viewed value.
     """
     index = solve([view.index], [given])
-    if index is None:
+    return None if index is None else replace(view, index=_placed(index, whole, axis, start))
+
+
+def completed(view: View, given: IndexMap, whole: Shape, axis: int, start: int, beside: View) -> View | None:
+    """The same of a piece that does not depend on all of its place: what is left open is as it is ``beside``.
+
+    A key's part that all heads share is the same for every head, so also for those whose own part stands
+    next to it. ``beside`` is another view of the same, of the neighbouring window.
+    """
+    dim = _apart(view, beside)
+    if dim is None or beside.index.codomain != whole:
         return None
+    size = view.index.domain[dim]
+    still = (*view.index.domain[:dim], beside.index.domain[dim], *view.index.domain[dim + 1 :])
+    if beside.index.domain != still:
+        return None
+
+    def free(at: int, stride: int, extent: int, found: Mapping[tuple[int, int, int], Expr]) -> Expr | None:
+        place = beside.index.coordinates[at]
+        if at == axis:
+            return along(dim, size) if stride == 1 and extent == size else None
+        return None if any(term.dim == dim for term in place.terms) else digit(place, stride, extent)
+
+    index = solve([view.index], [given], free)
+    return None if index is None else replace(view, index=_placed(index, whole, axis, start))
+
+
+def _placed(index: IndexMap, whole: Shape, axis: int, start: int) -> IndexMap:
+    """Places in a piece as places in the whole, in which it starts at ``start``."""
     moved = tuple(
         Expr(expr.offset + start, expr.terms) if dim == axis else expr
         for dim, expr in enumerate(index.coordinates)
     )
-    return replace(view, index=IndexMap(index.domain, whole, moved))
+    return IndexMap(index.domain, whole, moved)
+
+
+def _apart(first: View, second: View) -> int | None:
+    """The dimension along which two windows meet, of views that could be one."""
+    if first.scale != second.scale or first.partial != second.partial or first.shape != second.shape:
+        return None
+    windows = list(zip(first.window, second.window, strict=True))
+    apart = [dim for dim, (one, other) in enumerate(windows) if one != other]
+    if len(apart) != 1:
+        return None
+    (start, size), (after, rest) = windows[apart[0]]
+    return apart[0] if start + size == after or after + rest == start else None
 
 
 def united(first: View, second: View) -> View | None:
     """Two views of neighbouring windows as one, if one map explains both."""
-    if first.scale != second.scale or first.partial != second.partial or first.shape != second.shape:
+    dim = _apart(first, second)
+    if dim is None or first.index.codomain != second.index.codomain:
         return None
-    if first.index.codomain != second.index.codomain:
-        return None
-    apart = [
-        dim for dim, pair in enumerate(zip(first.window, second.window, strict=True)) if pair[0] != pair[1]
-    ]
-    if len(apart) != 1:
-        return None
-    (dim,) = apart
     (start, size), (after, rest) = first.window[dim], second.window[dim]
     if start + size != after:
         return None
