@@ -14,7 +14,7 @@ torch.export.load reads too; else, and wherever there are gradients, a graph as 
 """
 
 import json
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -24,15 +24,17 @@ from torch.export import ExportedProgram
 
 from scalify.capture.differentiation import differentiation
 from scalify.capture.exported import export, program_of
-from scalify.capture.fake_ranks import Membership, as_rank
+from scalify.capture.failure import NotThroughPyTorch
+from scalify.capture.fake_ranks import as_rank
 from scalify.capture.fx import pure_operators
 from scalify.capture.in_place import meets_in_place
 from scalify.capture.jax_functions import is_jax, of_jax
+from scalify.capture.partitions import Members, partitions
 from scalify.capture.target import Build, Built, built, is_distributed_tensor, load_build
 from scalify.capture.traced import traced
 from scalify.errors import CaptureFailed, InvalidGraph
 from scalify.ir.graph import Graph
-from scalify.ir.mesh import SINGLE, Mesh
+from scalify.ir.mesh import SINGLE, Groups, Mesh
 from scalify.ir.text import save
 from scalify.load.together import together
 from scalify.load.torch_export.beside import MEMBER, Beside, as_json
@@ -93,21 +95,21 @@ def captured(
             )
         if is_jax(answer):
             return of_jax(answer, name)
-        return translate(_program(built(answer), name, None, backward))
+        return translate(_program(built(answer), name, SINGLE, backward))
     programs: dict[int, Program] = {}
-    graphs: dict[int, Graph] = {}
+    groups: dict[str, Members] = {}
     for rank in range(mesh.size):
         with as_rank(mesh, rank) as membership:
-            program = _program(built(build(rank, membership.groups)), name, membership, backward)
+            program = _program(built(build(rank, membership.groups)), name, mesh, backward)
+            groups |= membership.known()
         if programs:
             # Draws of random numbers at one place of the ranks' programs are one node.
             program = replace(program, origin=programs[0].origin)
-        same = next((other for other, known in programs.items() if known == program), None)
-        graphs[rank] = translate(program) if same is None else graphs[same]
-        if same is None:
-            programs[rank] = program
+        programs[rank] = next((known for known in programs.values() if known == program), program)
         if progress is not None:
             progress(rank + 1, mesh.size)
+    _check_groups(programs.values(), groups, found := partitions(mesh, groups))
+    graphs = _translated(programs, found)
     try:
         return together(graphs, mesh)
     except InvalidGraph as error:
@@ -116,19 +118,43 @@ def captured(
         ) from error
 
 
-def _program(module: Built, name: str, membership: Membership | None, backward: bool) -> Program:
-    mesh = SINGLE if membership is None else membership.mesh
-    groups = None if membership is None else membership.partitions
+def _check_groups(
+    programs: Iterable[Program], known: Mapping[str, Members], found: Mapping[str, Groups]
+) -> None:
+    """Collectives within a group that has no like: of what else there is of its size, or left over."""
+    for call in (call for program in programs for call in program.calls):
+        name = call.arguments.get("group_name")
+        if isinstance(name, str) and name in known and name not in found:
+            members = ", ".join(map(str, known[name]))
+            at = f" (at {call.stack[-1].file}:{call.stack[-1].line})" if call.stack else ""
+            raise CaptureFailed(
+                f"{call.name} is within a group of ranks {members}, which with groups like it does not "
+                f"cut up all ranks{at}",
+                hint="make such groups one after the other, all of one size, for every rank",
+            )
+
+
+def _translated(programs: Mapping[int, Program], groups: Mapping[str, Groups]) -> dict[int, Graph]:
+    """Of ranks that run the same program the same object."""
+    graphs: dict[int, Graph] = {}
+    for rank, program in programs.items():
+        same = next((graphs[other] for other in graphs if programs[other] is program), None)
+        graphs[rank] = translate(replace(program, groups=groups)) if same is None else same
+    return graphs
+
+
+def _program(module: Built, name: str, mesh: Mesh, backward: bool) -> Program:
+    """What a rank runs. How its groups cut up the mesh is known when all ranks have told of them."""
     if backward or _is_sharded(module):
-        return traced(module, name=name, mesh=mesh, groups=groups, backward=backward)
+        return traced(module, name=name, mesh=mesh, backward=backward)
     exported = _exported(module)
     if isinstance(exported, ExportedProgram):
-        return program_of(exported, name=name, mesh=mesh, groups=groups() if groups else {})
-    if exported is not None and membership is None:
+        return program_of(exported, name=name, mesh=mesh)
+    if exported is not None and mesh.size == 1:
         raise exported
     try:
-        return traced(module, name=name, mesh=mesh, groups=groups, differentiates=True)
-    except CaptureFailed as error:
+        return traced(module, name=name, mesh=mesh, differentiates=True)
+    except NotThroughPyTorch as error:
         raise exported or error from error
 
 

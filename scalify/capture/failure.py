@@ -11,11 +11,20 @@ _OURS = Path(__file__).parent
 _TORCH = Path(torch.__file__).parent
 
 
-def capture_failed(error: Exception, *, what: str, hint: str) -> CaptureFailed:
+class NotThroughPyTorch(CaptureFailed):
+    """PyTorch raised it. What we refuse ourselves says more."""
+
+
+def capture_failed(error: Exception, *, what: str, hint: str) -> NotThroughPyTorch:
     """The report's first line, and the last line of the user's that was running."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     reason = f"{type(error).__name__}: {lines[0] if lines else 'no message'}"
-    return CaptureFailed(f"{what}: {reason}{_where(error)}", hint=hint)
+    return NotThroughPyTorch(f"{what}: {reason}{_where(error)}", hint=hint)
+
+
+def located(error: CaptureFailed) -> CaptureFailed:
+    """With the last line of the user's that was running when we refused to go on."""
+    return CaptureFailed(f"{error}{_where(error)}", hint=error.hint)
 
 
 def _where(error: Exception) -> str:

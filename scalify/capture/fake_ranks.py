@@ -8,7 +8,6 @@ import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import combinations
 
 import torch
 import torch.distributed as dist
@@ -16,8 +15,9 @@ from torch.distributed import ProcessGroup
 from torch.distributed.device_mesh import init_device_mesh
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
+from scalify.capture.partitions import Members, partitions
 from scalify.errors import CaptureFailed
-from scalify.ir.mesh import Groups, Mesh, groups_along
+from scalify.ir.mesh import Groups, Mesh
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,29 +28,15 @@ class Membership:
     rank: int
     groups: Mapping[str, ProcessGroup]
 
-    def partitions(self) -> dict[str, Groups]:
-        """For each process group there is by now, how groups like it cut up the mesh."""
-        whole = _partitions(self.mesh)
-        found: dict[str, Groups] = {}
+    def known(self) -> dict[str, Members]:
+        """The members of each process group that there is by now on this rank."""
         # Only this table knows of the groups that the user's own code made.
         named = dist.distributed_c10d._world.pg_names  # pyright: ignore[reportPrivateUsage]
-        for group, name in named.items():
-            ranks = tuple(sorted(dist.get_process_group_ranks(group)))
-            if ranks in whole:
-                found[name] = whole[ranks]
-        return found
+        return {name: tuple(dist.get_process_group_ranks(group)) for group, name in named.items()}
 
-
-def _partitions(mesh: Mesh) -> dict[tuple[int, ...], Groups]:
-    """Every way in which groups along some axes cut up the mesh, by the members of each group."""
-    found: dict[tuple[int, ...], Groups] = {}
-    names = [name for name, _ in mesh.axes]
-    for count in range(len(names) + 1):
-        for chosen in combinations(names, count):
-            partition = groups_along(mesh, chosen)
-            for group in partition:
-                found.setdefault(group, partition)
-    return found
+    def partitions(self) -> dict[str, Groups]:
+        """For each of them, how groups like it cut up the mesh, as far as this rank can tell."""
+        return partitions(self.mesh, self.known())
 
 
 def _serve_meta() -> None:

@@ -37,7 +37,7 @@ def _reduction(kind: Any) -> str:
     if number >= len(_REDUCTIONS):
         raise CaptureFailed(
             f"a collective reduces by a kind that is not modelled (ReduceOp number {number})",
-            hint="use a sum, mean, product, minimum or maximum",
+            hint="use a sum, mean, product, minimum or maximum; scale before or after it",
         )
     return _REDUCTIONS[number]
 
@@ -96,6 +96,31 @@ def _all_gather(results: Sequence[Sequence[Tensor]], xs: Sequence[Tensor], group
         whole = _gathered(x.reshape(1, *x.shape), group)
         for number, piece in enumerate(pieces):
             piece.copy_(whole[number])
+    return results, _work()
+
+
+def _gather(
+    results: Sequence[Sequence[Tensor]], xs: Sequence[Tensor], group: Any, root: int, *_: Any
+) -> object:
+    """All take part; the root alone has anywhere to put the pieces."""
+    is_root = ProcessGroup.unbox(group).rank() == root
+    for number, x in enumerate(xs):
+        whole = _gathered(x.reshape(1, *x.shape), group)
+        for place, piece in enumerate(results[number] if is_root else ()):
+            piece.copy_(whole[place])
+    return _work()
+
+
+def _scatter(
+    results: Sequence[Tensor], xs: Sequence[Sequence[Tensor]], group: Any, root: int, *_: Any
+) -> object:
+    """What the others bring to it does not matter."""
+    rank = ProcessGroup.unbox(group).rank()
+    for number, result in enumerate(results):
+        given = (
+            torch.stack(list(xs[number])) if rank == root else result.new_zeros((_size(group), *result.shape))
+        )
+        result.copy_(_waited(_functional.broadcast(given, root, _name(group)))[rank])
     return results, _work()
 
 
@@ -180,6 +205,8 @@ IN_PLACE: Mapping[str, Callable[..., object]] = MappingProxyType({
     "c10d._allgather_base_.default": _all_gather_into,
     "c10d.allgather_into_tensor_coalesced_.default": _all_gather_into_many,
     "c10d.allgather_.default": _all_gather,
+    "c10d.gather_.default": _gather,
+    "c10d.scatter_.default": _scatter,
     "c10d._reduce_scatter_base_.default": _reduce_scatter_from,
     "c10d.reduce_scatter_tensor_coalesced_.default": _reduce_scatter_from_many,
     "c10d.reduce_scatter_.default": _reduce_scatter,

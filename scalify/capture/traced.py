@@ -7,7 +7,7 @@ recorded. Operators are those below autograd (``mm``, ``t``, ``_softmax``), not 
 
 import inspect
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -25,13 +25,13 @@ from torch.utils import _pytree as pytree
 
 from scalify.capture.decomposed import DECOMPOSED
 from scalify.capture.exported import stored_values
-from scalify.capture.failure import capture_failed
+from scalify.capture.failure import capture_failed, located
 from scalify.capture.fx import FxReader, origin, pure_operators, tensor_type
 from scalify.capture.gradients import cotangents, gradients
 from scalify.capture.target import Built
 from scalify.capture.watch import Watch
 from scalify.errors import CaptureFailed
-from scalify.ir.mesh import SINGLE, Groups, Mesh
+from scalify.ir.mesh import SINGLE, Mesh
 from scalify.load.torch_export.program import Parameter, Program, Result, ValueName
 
 Made = TypeVar("Made")
@@ -57,7 +57,6 @@ def traced(
     *,
     name: str,
     mesh: Mesh = SINGLE,
-    groups: Callable[[], Mapping[str, Groups]] | None = None,
     backward: bool = False,
     differentiates: bool = False,
 ) -> Program:
@@ -83,7 +82,7 @@ def traced(
     tensors = [local(given.tensor) for given in takes]
     graph = _traceable(step, lambda: _recorded(run, tensors, learns=step.learns))
     reader = FxReader(graph, MappingProxyType(watch.scopes), MappingProxyType(watch.stacks))
-    program = _program(graph, reader, takes, labels, name, mesh, groups() if groups else {})
+    program = _program(graph, reader, takes, labels, name, mesh)
     return replace(program, notes=(RECORDED,)) if differentiates else program
 
 
@@ -191,8 +190,8 @@ def _traceable(step: _Step, run: Callable[[], Made]) -> Made:
         with warnings.catch_warnings(), attention, torch.set_grad_enabled(step.learns):
             warnings.simplefilter("ignore")
             return run()
-    except CaptureFailed:
-        raise
+    except CaptureFailed as error:
+        raise located(error) from error
     except Exception as error:
         raise capture_failed(
             error,
@@ -213,7 +212,6 @@ def _program(
     labels: list[str],
     name: str,
     mesh: Mesh,
-    groups: Mapping[str, Groups],
 ) -> Program:
     nodes = [node for node in graph.graph.nodes if node.op == "placeholder"]
     parameters = [_parameter(node, given) for node, given in zip(nodes, takes, strict=True)]
@@ -226,7 +224,6 @@ def _program(
         calls=calls,
         results=tuple(Result(value=value, label=label) for value, label in zip(outputs, labels, strict=True)),
         mesh=mesh,
-        groups=groups,
         pure=pure_operators(graph),
     )
 

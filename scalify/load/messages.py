@@ -14,6 +14,7 @@ from types import MappingProxyType
 from scalify.errors import InvalidGraph
 from scalify.ir.check import place
 from scalify.ir.graph import Attr, Graph, Node, NodeId, TensorType
+from scalify.ir.mesh import Groups
 from scalify.ir.ops import OPS
 
 SEND, RECEIVE = "scalify.send", "scalify.recv"
@@ -22,16 +23,21 @@ HINT = "every message that is sent is received, in the order in which it was sen
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Whom a node of a rank sends to or receives from, under which tag."""
+    """Whom a node of a rank sends to or receives from, under which tag.
+
+    ``groups``: those within which an all-to-all exchanges it, apart from what is sent by itself.
+    """
 
     source: int
     target: int
     tag: int
+    groups: str = ""
 
 
-def message_config(peer: int, tag: int) -> str:
-    """What a node that sends or receives says of it."""
-    return json.dumps({"peer": peer, "tag": tag})
+def message_config(peer: int, tag: int, groups: Groups | None = None) -> str:
+    """What a node that sends or receives says of it. With groups, ``peer`` is a place in the rank's own."""
+    stated = {"peer": peer, "tag": tag}
+    return json.dumps(stated if groups is None else {**stated, "groups": groups})
 
 
 def message_of(node: Node, rank: int) -> Message | None:
@@ -42,8 +48,23 @@ def message_of(node: Node, rank: int) -> Message | None:
     if not isinstance(stated, dict) or not all(type(stated.get(key)) is int for key in ("peer", "tag")):
         raise InvalidGraph(f"{place(node)}: it is not said whom it meets", hint="capture it again")
     peer, tag = int(stated["peer"]), int(stated["tag"])
+    within = json.dumps(stated["groups"]) if "groups" in stated else ""
+    if within:
+        peer = _member(node, stated["groups"], rank, peer)
     sends = node.attrs["target"] == SEND
-    return Message(rank, peer, tag) if sends else Message(peer, rank, tag)
+    return Message(rank, peer, tag, within) if sends else Message(peer, rank, tag, within)
+
+
+def _member(node: Node, groups: object, rank: int, position: int) -> int:
+    """The rank at a place of the group that this rank is in."""
+    for group in groups if isinstance(groups, list) else ():
+        if isinstance(group, list) and rank in group and 0 <= position < len(group):
+            member = group[position]
+            if type(member) is int:
+                return member
+    raise InvalidGraph(
+        f"{place(node)}: no group of rank {rank} has a member {position}", hint="capture it again"
+    )
 
 
 def is_message(node: Node) -> bool:

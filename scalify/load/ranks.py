@@ -12,6 +12,7 @@ from itertools import permutations
 from types import MappingProxyType
 
 from scalify.errors import InvalidGraph
+from scalify.ir.check import place
 from scalify.ir.graph import Attr, Graph, Node, NodeId, TensorType
 from scalify.ir.mesh import Mesh, MeshAxis, RankInt
 
@@ -31,10 +32,8 @@ def merge(graphs: Mapping[int, Graph], mesh: Mesh) -> Graph:
     for rank, graph in others:
         _check_alike(first, graph, rank)
     nodes: list[Node] = []
-    for place, node in enumerate(first.nodes):
-        differing = [
-            (rank, graph.nodes[place]) for rank, graph in others if not _same(node, graph.nodes[place])
-        ]
+    for at, node in enumerate(first.nodes):
+        differing = [(rank, graph.nodes[at]) for rank, graph in others if not _same(node, graph.nodes[at])]
         nodes.extend(_merged(node, dict(differing), mesh) if differing else (node,))
     return replace(first, nodes=tuple(nodes), mesh=mesh)
 
@@ -82,10 +81,19 @@ def _check_alike(first: Graph, graph: Graph, rank: int) -> None:
             raise _differ(one, rank, f"with other attributes on rank {rank} than on rank 0")
     if len(first.nodes) != len(graph.nodes):
         raise InvalidGraph(
-            f"rank 0 runs {len(first.nodes)} operations, rank {rank} {len(graph.nodes)}", hint=_HINT
+            f"rank 0 runs {len(first.nodes)} operations, rank {rank} {len(graph.nodes)}: "
+            f"{_beyond(first, graph, rank)}",
+            hint=_HINT,
         )
     if first.outputs != tuple(replace(output, value=ours[output.value]) for output in graph.outputs):
         raise InvalidGraph(f"rank {rank} has other outputs than rank 0", hint=_HINT)
+
+
+def _beyond(first: Graph, graph: Graph, rank: int) -> str:
+    """The first that one of them runs after all that they have in common."""
+    common = min(len(first.nodes), len(graph.nodes))
+    longer, who = (graph, rank) if len(graph.nodes) > common else (first, 0)
+    return f"rank {who} alone runs {place(longer.nodes[common])}"
 
 
 _HINT = "ranks may differ in where their shards start, not in what they do: verify such ranks one by one"
@@ -137,19 +145,17 @@ def _affine(node: Node, name: str, values: Sequence[Attr], mesh: Mesh) -> Attr:
     if len(columns) != len(values) or any(len(column) != length for column in columns):
         raise _differ(node, _first_other(values), f"{node.op} with {name} of another length there")
     merged: list[Attr] = []
-    for place in range(length):
-        numbers = [_whole(column[place]) for column in columns]
+    for at in range(length):
+        numbers = [_whole(column[at]) for column in columns]
         found = (
             affine([number for number in numbers if number is not None], mesh)
             if None not in numbers
             else None
         )
         if found is None:
-            shown = ", ".join(str(column[place]) for column in columns[:8])
-            rank = _first_other([column[place] for column in columns])
-            raise _differ(
-                node, rank, f"{node.op} with {name}[{place}] = {shown} on ranks 0, 1, ...: not affine"
-            )
+            shown = ", ".join(str(column[at]) for column in columns[:8])
+            rank = _first_other([column[at] for column in columns])
+            raise _differ(node, rank, f"{node.op} with {name}[{at}] = {shown} on ranks 0, 1, ...: not affine")
         merged.append(found)
     return tuple(merged)
 

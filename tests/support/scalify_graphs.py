@@ -267,5 +267,6 @@ soups: st.SearchStrategy[Graph] = st.builds(
         st.builds(Output, name=_strings, value=_strings.map(NodeId), alias=st.none() | _strings), max_size=3
     ).map(tuple),
     mesh=st.sampled_from(MESHES),
+    notes=st.lists(_strings, max_size=2).map(tuple),
 )
 """Graphs whose every name, number and type is arbitrary: what the text form has to carry."""

@@ -9,7 +9,8 @@
     %y = slice(%x) {starts = [<0 + 4*digit(1, 2)>], limits = [<4 + 4*digit(1, 2)>], steps = [1]} : f32[4]
     output "y" = %y
 
-A graph that is unrolled over ranks has no mesh but a line ``unrolled 4``.
+A graph that is unrolled over ranks has no mesh but a line ``unrolled 4``. A line ``note "..."`` is one of
+the graph's notes.
 ``@`` is the node's site, ``via`` its stack, ``in`` its scope; each is left out where there is none. Sites
 and stacks are numbered where they first occur. ``<b + f*digit(s, n)>`` is b + f * (rank // s % n). Floats
 are Python's shortest exact form; strings are JSON's. Printing and parsing are each other's inverse, and

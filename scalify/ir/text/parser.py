@@ -16,6 +16,7 @@ from scalify.ir.text.tokens import MAX_LINE_CHARS, Cursor, malformed
 MAX_BYTES = 1 << 30
 MAX_AXES = 16
 MAX_DEPTH = 4
+MAX_NOTES = 1024
 # What a line gave a number, for later lines to refer to: a site or a stack.
 Numbered = TypeVar("Numbered")
 
@@ -57,6 +58,7 @@ class _Parser:
         self._name = ""
         self._mesh = SINGLE
         self._unrolled = 0
+        self._notes: list[str] = []
         self._sites: list[Site] = []
         self._stacks: list[tuple[Site, ...]] = []
         self._nodes: list[Node] = []
@@ -65,6 +67,7 @@ class _Parser:
             "name": self._read_name,
             "mesh": self._read_mesh,
             "unrolled": self._read_unrolled,
+            "note": self._read_note,
             "site": self._read_site,
             "stack": self._read_stack,
             "output": self._read_output,
@@ -84,6 +87,7 @@ class _Parser:
             outputs=tuple(self._outputs),
             mesh=self._mesh,
             unrolled=self._unrolled,
+            notes=tuple(self._notes),
         )
 
     def _read(self, cursor: Cursor) -> None:
@@ -111,6 +115,11 @@ class _Parser:
 
     def _read_unrolled(self, cursor: Cursor) -> None:
         self._unrolled = cursor.integer()
+
+    def _read_note(self, cursor: Cursor) -> None:
+        if len(self._notes) >= MAX_NOTES:
+            raise malformed(cursor.line, f"there are more than {MAX_NOTES} notes")
+        self._notes.append(cursor.string())
 
     def _read_site(self, cursor: Cursor) -> None:
         _expect_number(cursor, len(self._sites))

@@ -34,6 +34,8 @@ def print_lines(graph: Graph) -> Iterator[str]:
         yield "mesh " + " ".join(f"{json.dumps(name)}={size}" for name, size in graph.mesh.axes)
     if graph.unrolled:
         yield f"unrolled {graph.unrolled}"
+    for note in graph.notes:
+        yield f"note {json.dumps(note)}"
     places = _Places()
     for node in graph.nodes:
         suffix = places.suffix(node)

@@ -31,12 +31,13 @@ from scalify.load.torch_export.fields import damaged
 from scalify.load.torch_export.meaning import MEANINGS
 from scalify.load.torch_export.memory import Memory
 from scalify.load.torch_export.operation import Meaning, Operation, Outcome, Unmodelled
+from scalify.load.torch_export.pairs import in_pairs
 from scalify.load.torch_export.program import Argument, Body, Call, Parameter, Program, Ref, Value
 
 
 def translate(program: Program) -> Graph:
     """The graph of a program."""
-    return _Translation(program).graph()
+    return _Translation(in_pairs(program)).graph()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ class _Translation:
         self._calls = tuple(one for call in program.calls for one in one_by_one(call))
         self._memory = Memory(self._emit, tracked=not all(map(self._only_reads, self._calls)))
         self._outputs: list[Output] = []
+        self._labels: set[str] = set()
 
     def graph(self) -> Graph:
         for position, parameter in enumerate(self._program.parameters):
@@ -84,13 +86,22 @@ class _Translation:
     def _take(self, parameter: Parameter, position: int) -> None:
         self._emit.at(parameter.name)
         op = "input"
-        attrs: Mapping[str, Attr] = {"name": parameter.label, "role": parameter.role, "position": position}
+        label = self._unlike_others(parameter)
+        attrs: Mapping[str, Attr] = {"name": label, "role": parameter.role, "position": position}
         if parameter.data is not None:
             op, attrs = "constant", {"data": parameter.data}
         elif parameter.digest is not None:
             op, attrs = "constant", {"digest": parameter.digest}
         value = Value(name=parameter.name, type=parameter.type, contiguous=parameter.contiguous)
         self._memory.new(value, self._emit.emit(op, declared=parameter.type, attrs=attrs))
+
+    def _unlike_others(self, parameter: Parameter) -> str:
+        """An argument may be called like a parameter."""
+        label = parameter.label
+        while label in self._labels:
+            label = f"{parameter.role}.{label}"
+        self._labels.add(label)
+        return label
 
     def _give(self) -> None:
         """Results in order, then what was written to memory that came from outside."""

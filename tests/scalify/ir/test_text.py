@@ -104,6 +104,7 @@ def test_a_saved_graph_is_loaded(tmp_path_factory: pytest.TempPathFactory, graph
         ('mesh "tp"=2 "tp"=2', "names of their own"),
         ('site 1 = "a" 1 "f"', "number 0 is due"),
         ("stack 0 = 0", "no site 0"),
+        ("note recorded", "'recorded' stands where a string"),
         ('output "y" = x', "'x' stands where '%'"),
         ("\t%x = input() : f32[4]", "stands where"),
     ],

@@ -4,12 +4,16 @@ Process groups are names in the graph; the file says beside it how each cuts up 
 nothing is said of makes the collective opaque.
 """
 
+from collections.abc import Callable
 from types import MappingProxyType
 
-from scalify.ir.graph import Attr
+from scalify.errors import InvalidGraph
+from scalify.ir.graph import Attr, TensorType
 from scalify.ir.mesh import Groups
 from scalify.load.messages import RECEIVE, SEND, message_config
 from scalify.load.torch_export.emit import Wire
+from scalify.load.torch_export.fields import damaged
+from scalify.load.torch_export.meaning.movement import cut
 from scalify.load.torch_export.operation import Meaning, Meanings, Operation, Unmodelled
 
 _KINDS = {"sum": "sum", "avg": "avg", "max": "max", "min": "min", "product": "prod"}
@@ -33,33 +37,62 @@ def _kind(op: Operation) -> str:
     return _KINDS[given]
 
 
-def _all_reduce(op: Operation) -> Wire:
-    return op.emit.emit("all_reduce", op.tensor("input"), attrs={"kind": _kind(op), "groups": _groups(op)})
+def _all_reduce(op: Operation, wire: Wire) -> Wire:
+    return op.emit.emit("all_reduce", wire, attrs={"kind": _kind(op), "groups": _groups(op)})
 
 
-def _all_gather(op: Operation) -> Wire:
-    return op.emit.emit("all_gather", op.tensor("input"), attrs={"dim": 0, "groups": _groups(op)})
+def _all_gather(op: Operation, wire: Wire) -> Wire:
+    return op.emit.emit("all_gather", wire, attrs={"dim": 0, "groups": _groups(op)})
 
 
-def _reduce_scatter(op: Operation) -> Wire:
+def _reduce_scatter(op: Operation, wire: Wire) -> Wire:
     attrs: dict[str, Attr] = {"kind": _kind(op), "dim": 0, "groups": _groups(op)}
-    return op.emit.emit("reduce_scatter", op.tensor("input"), attrs=attrs)
+    return op.emit.emit("reduce_scatter", wire, attrs=attrs)
 
 
 def _all_to_all(op: Operation) -> Wire:
-    """Equal parts only: parts of their own sizes mean another program on each rank."""
+    """Of equal parts, one node; of others, a message to each member that has a part."""
     given, taken = op.integers("input_split_sizes"), op.integers("output_split_sizes")
-    groups = _groups(op)
-    if len(set(given)) > 1 or len(set(taken)) > 1 or len(given) != len(groups[0]):
-        raise Unmodelled("an all-to-all of unequal parts")
-    attrs: dict[str, Attr] = {"split_dim": 0, "concat_dim": 0, "groups": groups}
-    return op.emit.emit("all_to_all", op.tensor("input"), attrs=attrs)
+    groups, wire = _groups(op), op.tensor("input")
+    if len(given) != len(groups[0]) or len(taken) != len(given) or min(*given, *taken) < 0:
+        raise damaged(f"{op.call.name} exchanges {len(given)} parts within groups of {len(groups[0])}")
+    if sum(given) != wire.shape[0]:
+        raise InvalidGraph(
+            f"the parts {list(given)} of {wire.shape[0]} rows are not the whole",
+            hint="split sizes count along the first dimension, not elements",
+        )
+    if len({*given, *taken}) == 1:
+        attrs: dict[str, Attr] = {"split_dim": 0, "concat_dim": 0, "groups": groups}
+        return op.emit.emit("all_to_all", wire, attrs=attrs)
+    for member, (part, size) in enumerate(zip(cut(op, wire, 0, given), given, strict=True)):
+        if size:
+            _passed(op, SEND, member, part.type, part)
+    parts = [
+        _passed(op, RECEIVE, member, TensorType(wire.dtype, (size, *wire.shape[1:])))
+        for member, size in enumerate(taken)
+        if size
+    ]
+    return op.emit.concat(parts, 0) if parts else op.emit.constant(wire.dtype, 0, op.result.shape)
+
+
+def _passed(op: Operation, target: str, member: int, made: TensorType, *part: Wire) -> Wire:
+    attrs: dict[str, Attr] = {"target": target, "config": message_config(member, 0, _groups(op))}
+    return op.emit.emit("opaque", *part, declared=made, attrs=attrs)
 
 
 def _broadcast(op: Operation) -> Wire:
     return op.emit.emit(
         "broadcast_from", op.tensor("input"), attrs={"root": op.integer("src"), "groups": _groups(op)}
     )
+
+
+def _single(collective: Callable[[Operation, Wire], Wire]) -> Meaning:
+    return lambda op: collective(op, op.tensor("input"))
+
+
+def _each(collective: Callable[[Operation, Wire], Wire]) -> Meaning:
+    """Several tensors at once: one collective for each."""
+    return lambda op: [collective(op, wire) for wire in op.tensors("inputs")]
 
 
 def _message(name: str, peer: str) -> Meaning:
@@ -75,9 +108,12 @@ def _message(name: str, peer: str) -> Meaning:
 
 
 COLLECTIVES: Meanings = MappingProxyType({
-    "_c10d_functional.all_reduce": _all_reduce,
-    "_c10d_functional.all_gather_into_tensor": _all_gather,
-    "_c10d_functional.reduce_scatter_tensor": _reduce_scatter,
+    "_c10d_functional.all_reduce": _single(_all_reduce),
+    "_c10d_functional.all_reduce_coalesced": _each(_all_reduce),
+    "_c10d_functional.all_gather_into_tensor": _single(_all_gather),
+    "_c10d_functional.all_gather_into_tensor_coalesced": _each(_all_gather),
+    "_c10d_functional.reduce_scatter_tensor": _single(_reduce_scatter),
+    "_c10d_functional.reduce_scatter_tensor_coalesced": _each(_reduce_scatter),
     "_c10d_functional.all_to_all_single": _all_to_all,
     "_c10d_functional.broadcast": _broadcast,
     "_c10d_functional.isend": _message(SEND, "dst"),
