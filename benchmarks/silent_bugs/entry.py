@@ -27,8 +27,9 @@ class Entry:
 
     ``buggy`` is None in a control pair, ``fixed`` where there is no right version. ``relations``
     is the content of a relations file, ``ops`` a file of definitions of custom operations (``--ops``).
-    ``expected`` says what is to become of the buggy one: refuted, or proved over the reals and named by the
-    precision check. ``backward`` captures gradients too (``scalify capture --backward``).
+    ``expected`` says what is to become of the buggy one: refuted; or proved over the reals and named by the
+    precision check; or refused, for an operation is given operands that its definition is not made for.
+    ``backward`` captures gradients too (``scalify capture --backward``).
     """
 
     baseline: Build
@@ -38,7 +39,7 @@ class Entry:
     backward: bool = False
     relations: str = ""
     ops: Path | None = None
-    expected: Literal["refuted", "precision"] = "refuted"
+    expected: Literal["refuted", "precision", "refused"] = "refuted"
     lines_in: tuple[Path, ...] = field(default=())  # files besides the entry's own that bear the mark
 
 

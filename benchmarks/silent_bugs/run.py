@@ -3,12 +3,12 @@
     PYTHONPATH=benchmarks python benchmarks/silent_bugs/run.py [NAME...]
 
 Every entry of ``corpus``: baseline, buggy and fixed program are captured and kept in files, both pairs are
-verified. A witness is written to a file and run again from there. ``site`` is the place that the report names
-first; ``site_found`` says whether one of its lines (of the call stack; ``innermost`` if it is the last) is
-planted. ``nodes`` counts the smaller one of the two programs; no host has fewer than 100. Times are
-CPU-seconds of one verification, from files to verdict. Results go to benchmarks/results/silent_bugs.json, the
-table to docs/silent-bugs.md; with names, those of other entries stay as they are. Exits with 1 if a bug was
-proved or something right was refuted.
+verified. A witness is written to a file and run again from there. ``site`` is the line that the report names
+first; ``site_found`` says whether it is planted, ``stack_found`` whether any line of its call stack is.
+``nodes`` counts the smaller one of the two programs; no host has fewer than 100. Times are CPU-seconds of one
+verification, from files to verdict. Results go to benchmarks/results/silent_bugs.json, the table to
+docs/silent-bugs.md; with names, those of other entries stay as they are. Exits with 1 if a bug was proved or
+something right was refuted.
 """
 
 import json
@@ -32,13 +32,14 @@ from scalify.refute.budget import Search
 from scalify.refute.replay import replayed
 from scalify.report.summary import answered
 from scalify.report.witness_file import keep, load
-from scalify.verdict import Place, Proved, Refuted
+from scalify.verdict import Place, Proved, Refuted, Unknown
 from scalify.verification import Verification, problem_of, verification
 from scalify.worker.protocol import Request
 
 RESULT = Path(__file__).parents[1] / "results" / "silent_bugs.json"
 DOCS = Path(__file__).parents[2] / "docs" / "silent-bugs.md"
 LEAST_NODES = 100
+SHOWN = ("entry", "version", "verdict", "as_expected", "site_found", "stack_found", "replayed", "cpu_s")
 BEGIN, END = "<!-- table: benchmarks/silent_bugs/run.py -->\n", "<!-- end of table -->\n"
 
 Row = Mapping[str, object]
@@ -46,15 +47,15 @@ Row = Mapping[str, object]
 
 def main() -> None:
     """Run, print and write."""
-    asked = sys.argv[1:]
-    found = _before() if asked else {}
-    for name in asked or entry_names():
-        found[name] = rows_of(name)
-        for row in found[name]:
-            keys = ("entry", "version", "verdict", "as_expected", "site_found", "replayed", "nodes", "cpu_s")
-            print(*(row[key] for key in keys), row["site"] or "", flush=True)
+    if not sys.argv[1:]:
+        _write({})
+    for name in sys.argv[1:] or entry_names():
+        rows = rows_of(name)
+        found = {**_before(), name: rows}
+        for row in rows:
+            print(*(row[key] for key in SHOWN), row["site"] or "", flush=True)
         _write(found)
-    figures = summary(_in_order(found))
+    figures = summary(_in_order(_before()))
     print(*(f"{name}: {value}" for name, value in figures.items()), sep="\n")
     sys.exit(1 if figures["wrong"] else 0)
 
@@ -64,10 +65,12 @@ def _in_order(found: Mapping[str, Sequence[Row]]) -> list[Row]:
 
 
 def _write(found: Mapping[str, Sequence[Row]]) -> None:
-    """Entry by entry: a run that is stopped leaves what it has found."""
+    """Entry by entry: a run that is stopped leaves what it has found, and two may share the work."""
     rows = _in_order(found)
     content = {"made_by": _made_by(), **summary(rows), "pairs": rows}
-    RESULT.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    partial = RESULT.with_suffix(f".{os.getpid()}.partial")
+    partial.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    partial.replace(RESULT)
     DOCS.write_text(with_table(DOCS.read_text(encoding="utf-8"), rows), encoding="utf-8")
 
 
@@ -113,11 +116,12 @@ def _row(name: str, entry: Entry, which: str, build: Build, baseline: Graph, fol
     return {
         "entry": name,
         "version": which if entry.buggy is not None else "control",
+        "expected": "proved" if which == "fixed" else entry.expected,
         "verdict": type(done.verdict).__name__,
         "as_expected": _is_as_expected(entry, which, done),
         "site": _line(place),
-        "site_found": None if which == "fixed" else _is_planted(place, lines),
-        "innermost": None if which == "fixed" else bool(place and place.site and _at(place.site) in lines),
+        "site_found": None if which == "fixed" else bool(place and place.site and _at(place.site) in lines),
+        "stack_found": None if which == "fixed" else _is_planted(place, lines),
         "replayed": _is_replayed(done, paths, relations, entry, folder),
         "guess": ""
         if isinstance(done.verdict, Proved) or not done.verdict.suspect
@@ -134,6 +138,8 @@ def _is_as_expected(entry: Entry, which: str, done: Verification) -> bool:
         return isinstance(done.verdict, Proved)
     if entry.expected == "precision":
         return isinstance(done.verdict, Proved) and bool(done.precision)
+    if entry.expected == "refused":
+        return isinstance(done.verdict, Unknown) and bool(done.problem.refused)
     return isinstance(done.verdict, Refuted)
 
 
@@ -189,30 +195,37 @@ def summary(rows: Sequence[Row]) -> Mapping[str, int]:
     right = [row for row in rows if row["version"] != "buggy"]
     return {
         "bugs": len(buggy),
-        "bugs_as_expected": sum(bool(row["as_expected"]) for row in buggy),
+        "refuted": sum(row["verdict"] == "Refuted" for row in buggy),
+        "named_by_precision": sum(_became(row, "precision") for row in buggy),
+        "refused_by_definition": sum(_became(row, "refused") for row in buggy),
         "witnesses_replayed": sum(bool(row["replayed"]) for row in buggy),
         "sites_found": sum(bool(row["site_found"]) for row in buggy),
-        "right": len(right),
-        "right_proved": sum(row["verdict"] == "Proved" for row in right),
+        "stacks_found": sum(bool(row["stack_found"]) for row in buggy),
+        "fixed": sum(row["version"] == "fixed" for row in right),
+        "fixed_proved": sum(row["version"] == "fixed" and row["verdict"] == "Proved" for row in right),
+        "controls": sum(row["version"] == "control" for row in right),
+        "controls_proved": sum(row["version"] == "control" and row["verdict"] == "Proved" for row in right),
         "wrong": sum(row["verdict"] == "Proved" and not row["as_expected"] for row in buggy)
         + sum(row["verdict"] == "Refuted" for row in right),
     }
 
 
+def _became(row: Row, expected: str) -> bool:
+    return row["expected"] == expected and bool(row["as_expected"])
+
+
 def table(rows: Sequence[Row]) -> str:
     """A line for every entry."""
     lines = [
-        "| entry | with the bug | first place named | witness | without it | nodes | seconds |",
-        "|---" * 7 + "|",
+        "| entry | with the bug | witness | line named first | in its stack | without it | nodes | seconds |",
+        "|---" * 8 + "|",
     ]
     for name in dict.fromkeys(str(row["entry"]) for row in rows):
         own = {str(row["version"]): row for row in rows if row["entry"] == name}
         bug, right = own.get("buggy"), own.get("fixed", own.get("control"))
         cells = (
             name,
-            str(bug["verdict"]) if bug else "",
-            ("" if not bug else "planted" if bug["site_found"] else str(bug["site"] or "none")),
-            ("" if not bug or bug["replayed"] is None else "replayed" if bug["replayed"] else "not replayed"),
+            *(_bug_cells(bug) if bug else ("",) * 4),
             str(right["verdict"]) if right else "",
             str(max(int(str(row["nodes"])) for row in own.values())),
             " / ".join(str(row["cpu_s"]) for row in own.values()),
@@ -221,11 +234,34 @@ def table(rows: Sequence[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _bug_cells(row: Row) -> tuple[str, ...]:
+    how = {"precision": ", precision named", "refused": ", definition refused"}.get(str(row["expected"]), "")
+    return (
+        f"{row['verdict']}{how if row['as_expected'] else ''}",
+        "" if row["replayed"] is None else "replayed" if row["replayed"] else "not replayed",
+        "planted" if row["site_found"] else str(row["site"] or "none"),
+        "planted" if row["stack_found"] else "no",
+    )
+
+
 def with_table(text: str, rows: Sequence[Row]) -> str:
     """A page with its table made anew."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}{table(rows)}{END}{after}"
+    return f"{before}{BEGIN}{in_a_sentence(rows)}\n{table(rows)}{END}{after}"
+
+
+def in_a_sentence(rows: Sequence[Row]) -> str:
+    """The figures, for a page."""
+    of = summary(rows)
+    return (
+        f"Of {of['bugs']} bugs {of['refuted']} are refuted, and {of['witnesses_replayed']} of the witnesses "
+        f"are replayed from their files; {of['named_by_precision']} is equal over the reals and named by the "
+        f"check of precision; {of['refused_by_definition']} is refused by the definition of its kernel. The "
+        f"line named first is the planted one in {of['sites_found']}; in {of['stacks_found']} it is on the "
+        f"call stack. Mended, {of['fixed_proved']} of {of['fixed']} are proved, and {of['controls_proved']} "
+        f"of {of['controls']} control pairs.\n"
+    )
 
 
 def _made_by() -> Mapping[str, object]:

@@ -119,6 +119,8 @@ def _stated_choice(
 def _misfit(whole: Shape, local: Shape, mesh: Mesh, baseline_ranks: int) -> str:
     if baseline_ranks > 1:
         return f"{shapes(whole, local)}: both run on {mesh.size} ranks and shapes differ"
+    if mesh.size == 1:
+        return f"the baseline gives {list(whole)}, the candidate {list(local)}: shapes should be equal"
     return decide(whole, local, mesh, "").why
 
 

@@ -43,7 +43,7 @@ class TiedStep(nn.Module):
     def tied_gradient(self, tied: Tensor, own: Mapping[str, Tensor]) -> Tensor:
         """Of the tied weight, over all stages and data ranks."""
         if self.data.size == 1:
-            return tied[:DATA].mean(0) + tied[DATA:].mean(0)
+            return (tied[:DATA] + tied[DATA:]).mean(0)
         summed = all_reduced(tied.mean(0), self.pipeline)
         return self.whole(self.reduced(self.buffer(summed, own)))
 

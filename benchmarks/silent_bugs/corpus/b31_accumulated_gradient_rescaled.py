@@ -62,9 +62,8 @@ class PipelineStep(AccumulatingStep):
 
 class BuggyStep(PipelineStep):
     def accumulated(self, sums: Grads, grads: Grads) -> Grads:
-        return tuple(
-            (total + grad) / MICROBATCHES for total, grad in zip(sums, grads, strict=True)
-        )  # planted
+        pairs = zip(sums, grads, strict=True)
+        return tuple((total + grad) / MICROBATCHES for total, grad in pairs)  # planted
 
 
 def baseline() -> Built:

@@ -90,4 +90,5 @@ ENTRY = Entry(
     fixed=fixed,
     mesh=TWO_RANKS,
     ops=Path(__file__).parents[1] / "kernel_references.py",
+    expected="refused",
 )
