@@ -9,13 +9,15 @@ first. The proof of the pudding: with the right value in its place the outputs m
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from scalify.ir.evaluate import PerRank
-from scalify.ir.graph import Graph
+from scalify.ir.graph import Graph, NodeId
 from scalify.localize.align import Alignment
 from scalify.localize.first import Finding, Scene, Why, among_results
+from scalify.localize.frames import Lines
 from scalify.localize.values.follow import follow
-from scalify.localize.values.hunt import Hunt
+from scalify.localize.values.hunt import Found, Hunt
 from scalify.localize.values.kept import kept, size_bytes
 from scalify.localize.values.repair import repaired
 from scalify.localize.values.say import said
@@ -50,28 +52,37 @@ def locate(
     trials = Trials(values, relations.outputs)
     if not trials.wrong:
         return suspect
-    search = Hunt(values=values, alignment=alignment, trials=trials)
+    search = Hunt(values, alignment, trials, Lines(baseline, candidate))
     scene = scene_of(baseline, candidate, relations, values, alignment, search.wrong_goals(relations))
     found = search.found()
     known = suspect if suspect is not None and suspect.baseline is not None else None
     if found is not None and known is not None and search.is_before(known.candidate.node, found.node.id):
         return known
-    last = found.node if found is not None else values.candidate.stopped_at
-    repair = None if last is None else repaired(trials, search.cone(last), last.id)
+    say = partial(said, scene, values=values, innocent=search.innocent())
+    lasts = _lasts(found, values)
+    repair = repaired(trials, search.cone(lasts, is_exact=found is not None and found.is_exact), lasts)
     if repair is not None and (found is None or repair.node.id != found.node.id):
         finding = Finding(node=repair.node, why=Why.DIVERGES)
-        return said(scene, finding, values, before=suspect, mended=True, repair=repair)
+        return say(finding, before=suspect, mended=True, repair=repair)
     if found is not None:
         finding = Finding(node=found.node, why=found.why)
-        return said(scene, finding, values, before=suspect, mended=True, repair=repair)
+        return say(finding, before=suspect, mended=True, repair=repair)
     if suspect is not None:
         return suspect
     result = among_results(scene)
     if result is not None:
-        return said(scene, result, values)
+        return say(result)
     if search.first is None:
         return None
-    return said(scene, Finding(node=search.first, why=Why.DIVERGES), values)
+    return say(Finding(node=search.first, why=Why.DIVERGES))
+
+
+def _lasts(found: Found | None, values: Values) -> Sequence[NodeId]:
+    """Where what is to be looked at for a repair ends."""
+    if found is not None:
+        return found.right or (found.node.id,)
+    stopped_at = values.candidate.stopped_at
+    return () if stopped_at is None else (stopped_at.id,)
 
 
 def scene_of(

@@ -5,14 +5,17 @@ is still to be combined over ranks. What is neither, and leads to a wrong output
 operands are right, then the others, then what is pending, each in the order of the program.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from time import process_time
 
-from scalify.ir.graph import Node, NodeId, Site
+from scalify.ir.evaluate import PerRank
+from scalify.ir.graph import Node, NodeId
 from scalify.localize.align import LEAVES, Alignment, is_collective
 from scalify.localize.first import Why
+from scalify.localize.frames import Lines
+from scalify.localize.values.chains import Chains
 from scalify.localize.values.standings import Values
 from scalify.localize.values.trial import PASSED, PENDING, WHOLE, Outcome, Right, Trials
 from scalify.prove.region import Goal
@@ -20,13 +23,19 @@ from scalify.relate.model import Relations
 
 LONGEST_S = 10.0
 MOST_MOVED = 24
+MOST_CUTS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
+    """``is_exact``: the node was chosen among several, so nothing before it is changed instead. ``right`` are
+    the nodes of which right values were taken, where that is not the node itself."""
+
     node: Node
     why: Why
     outcome: Outcome
+    is_exact: bool = False
+    right: tuple[NodeId, ...] = ()
 
 
 @dataclass(slots=True)
@@ -34,16 +43,24 @@ class Hunt:
     values: Values
     alignment: Alignment
     trials: Trials
+    lines: Lines
     suspicious: tuple[Node, ...] = ()
     moved: tuple[Node, ...] = ()
     pending: frozenset[NodeId] = frozenset()
     first: Node | None = None
+    state: Mapping[NodeId, str] = field(default_factory=dict[NodeId, str])
+    chains: Chains = field(init=False)
     until_s: float = field(default_factory=lambda: process_time() + LONGEST_S)
 
     def found(self) -> Found | None:
         """The first node that mends all outputs that depend on it, or most of them."""
+        found = self._first_found()
+        return None if found is None else self._along_its_chain(found)
+
+    def _first_found(self) -> Found | None:
         nodes = [node for node in self._leading_to_wrong() if node.op != "input"]
-        state = {node.id: self._state(node) for node in nodes}
+        self.state = state = {node.id: self._state(node) for node in nodes}
+        self.chains = Chains(self.values, state, self.lines)
         self.pending = frozenset(node for node, said in state.items() if said == "pending")
         self.suspicious = tuple(node for node in nodes if state[node.id] == "wrong")
         wrong = {node.id for node in self.suspicious}
@@ -60,6 +77,8 @@ class Hunt:
             self._one_by_one(ranked[0]),
             self._together(begin),
             self._by_line((*begin, *pending)),
+            self._by_cut(begin),
+            self._by_line(self.moved),
             self._one_by_one((*ranked[1], *ranked[2], *ranked[3], *rest)),
         ):
             if found.outcome.mended == self.trials.wrong:
@@ -89,13 +108,16 @@ class Hunt:
                 if outcome.is_good:
                     yield Found(self.values.candidate.nodes[next(iter(changed))], Why.DIVERGES, outcome)
 
-    def cone(self, node: Node) -> list[Node]:
-        """What is not right and leads to a node through nothing else, and the constants that it reads."""
+    def cone(self, lasts: Sequence[NodeId], *, is_exact: bool = False) -> list[Node]:
+        """What is not right and leads to some nodes through nothing else, and the constants that it reads.
+
+        If it ``is_exact``, these nodes and their constants.
+        """
         nodes = self.values.candidate.nodes
-        wrong = {each.id for each in self.suspicious}
+        wrong = set[NodeId]() if is_exact else {each.id for each in self.suspicious}
         constants = (each.id for each in nodes.values() if each.op == "constant")
         wrong |= {each for each in constants if each not in self.alignment.counterpart}
-        found, left = {node.id}, [node.id]
+        found, left = {*lasts}, [*lasts]
         while left:
             for operand in nodes[left.pop()].operands:
                 if operand not in found and operand in wrong:
@@ -105,20 +127,76 @@ class Hunt:
 
     def _by_line(self, nodes: Sequence[Node]) -> Iterator[Found]:
         """Nodes of one line, all at once: what is wrong in one layer is wrong in each."""
-        seen: set[tuple[str, Site | None]] = {("", None)}
+        seen: set[Hashable] = set()
         for node in nodes:
-            line = node.op, node.site
-            if line in seen or node.site is None or process_time() > self.until_s:
-                continue
-            seen.add(line)
-            alike = [n for n in self.values.candidate.graph.nodes if (n.op, n.site) == line]
-            for kind in (WHOLE, PENDING):
-                rights = {n.id: next((r for r in self._rights(n) if r.kind == kind), None) for n in alike}
-                changed = {each: right.value for each, right in rights.items() if right is not None}
-                outcome = self.trials.outcome(changed) if len(changed) > 1 else None
-                if outcome is not None and outcome.is_good:
-                    yield self._of_line(node, kind, outcome)
+            for way in (node.stack, node.site):
+                if not way or (node.op, way) in seen or process_time() > self.until_s:
+                    continue
+                seen.add((node.op, way))
+                alike = [
+                    each
+                    for each in self.values.candidate.graph.nodes
+                    if each.op == node.op and way in (each.stack, each.site) and self._is_like(each, node)
+                ]
+                found = self._all_of(node, alike)
+                if found is not None:
+                    yield found
                     break
+
+    def _is_like(self, node: Node, first: Node) -> bool:
+        """Whether a node is moved as another is, where that is all that is wrong with it."""
+        return self.state.get(first.id) != "moved" or self.state.get(node.id) == "moved"
+
+    def _all_of(self, first: Node, nodes: Sequence[Node]) -> Found | None:
+        """Right values for all nodes that are not right, of which one is to be the first."""
+        for kind in (WHOLE, PENDING):
+            changed: dict[NodeId, PerRank] = {}
+            for node in nodes:
+                held = self.state.get(node.id, "right") in ("right", "pending" if kind == PENDING else "")
+                right = None if held else next((r for r in self._rights(node) if r.kind == kind), None)
+                if right is not None:
+                    changed[node.id] = right.value
+            if len(changed) > 1 and next(iter(changed)) == first.id:
+                outcome = self.trials.outcome(changed)
+                if outcome.is_good:
+                    return self._of_line(first, kind, outcome)
+        return None
+
+    def _by_cut(self, begin: Sequence[Node]) -> Iterator[Found]:
+        """What has no right value of its own: those that come next and have one, all at once."""
+        rights: dict[NodeId, PerRank] = {}
+        for node in self.suspicious:
+            right = next((r for r in self._rights(node) if r.kind == WHOLE), None)
+            if right is not None and node.id not in self.alignment.inherited:
+                rights[node.id] = right.value
+        reached: dict[NodeId, list[NodeId]] = {node.id: [node.id] for node in begin}
+        for _ in range(MOST_CUTS):
+            for node in begin:
+                cut = self.chains.cut(reached[node.id], rights)
+                reached[node.id] = [*cut]
+                if not cut or process_time() > self.until_s:
+                    continue
+                outcome = self.trials.outcome(cut)
+                if outcome.is_good:
+                    named = self.chains.first_own(node, cut)
+                    yield Found(named, Why.DIVERGES, outcome, right=tuple(cut))
+
+    def _along_its_chain(self, found: Found) -> Found:
+        """Where a mistake more likely lies that can be mended at several places."""
+        if found.why is Why.PENDING and not is_collective(found.node):
+            node = self.chains.misused(found.node)
+            same = node.id == found.node.id
+            why = Why.PENDING if self.state.get(node.id) == "pending" else Why.DIVERGES
+            return found if same else Found(node, why, found.outcome, is_exact=True)
+        for nodes in self.chains.scaled(found.node, self.alignment.counterpart):
+            rights = [next((r for r in self._rights(node) if r.kind == WHOLE), None) for node in nodes]
+            changed = {
+                node.id: right.value for node, right in zip(nodes, rights, strict=True) if right is not None
+            }
+            other = self.trials.outcome(changed)
+            if other.is_good and other.mended >= found.outcome.mended:
+                return Found(nodes[0], Why.DIVERGES, other, is_exact=True)
+        return found
 
     def _of_line(self, node: Node, kind: str, outcome: Outcome) -> Found:
         pending = [operand for operand in node.operands if operand in self.pending]
@@ -126,6 +204,18 @@ class Hunt:
             return Found(self._origin(pending[0]), Why.PENDING, outcome)
         why = Why.PENDING if kind == WHOLE and node.id in self.pending else Why.DIVERGES
         return Found(node, why, outcome)
+
+    def innocent(self) -> list[Node]:
+        """What is right, and what is pending or moved and becomes right wherever it is used."""
+        graph = self.values.candidate.graph
+        bad = {node for node, state in self.state.items() if state == "wrong"}
+        for output in graph.outputs:
+            if output.name in self.trials.wrong and self.state.get(output.value) != "right":
+                bad.add(output.value)
+        for node in reversed(graph.nodes):
+            if node.id in bad:
+                bad.update(each for each in node.operands if self.state.get(each) in ("pending", "moved"))
+        return [node for node in graph.nodes if node.id not in bad]
 
     def is_before(self, one: NodeId, other: NodeId) -> bool:
         """Whether a node that is not right leads to another one."""

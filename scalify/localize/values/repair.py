@@ -5,7 +5,7 @@ which positions a mask lets through. No right value can be put in the place of s
 is changed, in the ways in which such code is mistaken: by one, by the other comparison, by another operand.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from time import process_time
@@ -64,13 +64,13 @@ class _Around:
     mesh: Mesh
 
 
-def repaired(trials: Trials, cone: Sequence[Node], last: NodeId) -> Repair | None:
+def repaired(trials: Trials, cone: Sequence[Node], lasts: Collection[NodeId]) -> Repair | None:
     """The first change in a cone of nodes, in the order of the program, that makes all outputs right.
 
-    ``last`` is where the cone ends; it is changed last of all.
+    ``lasts`` are where the cone ends; they are changed last of all.
     """
     until_s = process_time() + LONGEST_S
-    nodes = sorted(cone[-MOST_NODES:], key=lambda node: node.id == last)
+    nodes = sorted(cone[-MOST_NODES:], key=lambda node: node.id in lasts)
     around = _around(trials, nodes)
     for node in nodes:
         for text, changed in _edits(node, around):

@@ -1,12 +1,13 @@
 """What values tell of a suspect, in sentences."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from scalify.ir.graph import NodeId
+from scalify.ir.graph import Node, NodeId
 from scalify.localize.align import LEAVES
 from scalify.localize.explain import explain
 from scalify.localize.first import Finding, Scene
+from scalify.localize.frames import Lines, in_counterpart, line_of
 from scalify.localize.text import relation_text
 from scalify.localize.values.alike import same
 from scalify.localize.values.repair import Repair
@@ -22,9 +23,13 @@ def said(
     before: Suspect | None = None,
     mended: bool = False,
     repair: Repair | None = None,
+    innocent: Sequence[Node] = (),
 ) -> Suspect:
-    """The suspect with everything that is known. ``before`` is that of the proof, which knows its extent."""
-    suspect = explain(scene, finding)
+    """The suspect with everything that is known. ``before`` is that of the proof, which knows its extent.
+
+    ``innocent`` nodes clear the lines by which they came.
+    """
+    suspect = _at_its_line(explain(scene, finding), scene, finding.node, innocent)
     guess = suspect.guess
     if repair is not None:
         guess = f"{guess + '; ' if guess else ''}the outputs are right with {repair.text}"
@@ -35,6 +40,19 @@ def said(
         needed="" if repair is not None and suspect.baseline is None else suspect.needed,
         derivable=tuple(_derivable(scene, finding.node.id, values)),
         extent=None if before is None else before.extent,
+    )
+
+
+def _at_its_line(suspect: Suspect, scene: Scene, node: Node, innocent: Sequence[Node]) -> Suspect:
+    depth = Lines(scene.baseline, scene.candidate).outward(node, innocent)
+    given = scene.counterpart(node.id)
+    if not depth:
+        return suspect
+    baseline = suspect.baseline
+    if baseline is not None and given is not None:
+        baseline = replace(baseline, site=line_of(given, in_counterpart(node, given, depth)))
+    return replace(
+        suspect, candidate=replace(suspect.candidate, site=line_of(node, depth)), baseline=baseline
     )
 
 
