@@ -20,7 +20,7 @@ from scalify.refute.compare import difference, summary
 from scalify.refute.lead import affordable, lead
 from scalify.refute.pair import Pair, pair_of
 from scalify.refute.search import Found, search
-from scalify.refute.unknown import unwritten
+from scalify.refute.unknown import runnable, unwritten
 from scalify.relate.model import Relations
 from scalify.verdict import GivenValue, Reason, Refuted, Unknown, Verdict, Witness
 
@@ -56,7 +56,7 @@ def refute(
         outputs=verdict.outputs,
         assumptions=verdict.assumptions,
         witness=witness(pair, sought.found),
-        suspect=locate(baseline, candidate, relations, given, verdict.suspect),
+        suspect=locate(runnable(baseline), runnable(candidate), relations, given, verdict.suspect),
         work=verdict.work,
     )
 

@@ -6,7 +6,7 @@ from scalify.ir.evaluate import PerRank, Seen, evaluate
 from scalify.ir.graph import Graph, Node, NodeId
 from scalify.refute.pair import Given, Made
 from scalify.refute.tiles import in_pieces
-from scalify.refute.unknown import anything
+from scalify.refute.unknown import anything, runnable
 from scalify.verdict import Draw
 
 
@@ -20,6 +20,7 @@ class Ways:
 def run(graph: Graph, given: Given, draw: Draw, ways: Ways | None = None) -> dict[str, PerRank]:
     """The outputs of one program by name, one array per rank."""
     ways = ways or Ways()
+    graph = runnable(graph)
     kept, instead = in_pieces(graph, given.piece) if isinstance(given, Made) else (graph, None)
     unknown = anything(graph, draw)
     return evaluate(late(kept), given, stand_in=unknown, seen=ways.seen, instead=instead)

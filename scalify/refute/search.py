@@ -21,6 +21,7 @@ from scalify.refute.constants import masks
 from scalify.refute.draw import FAMILIES
 from scalify.refute.overflow import Overflow
 from scalify.refute.pair import Pair
+from scalify.refute.places import computed_places
 from scalify.refute.run import Ways, run
 from scalify.refute.unknown import unknown_outputs
 from scalify.relate.model import OutputRelation
@@ -93,6 +94,8 @@ def differing(pair: Pair, relations: Sequence[OutputRelation], draw: Draw) -> tu
     try:
         candidate = run(pair.candidate, own, draw, Ways(seen=over.seen))
     except OutOfRange as error:
+        if computed_places(pair.candidate):
+            return None, True
         return _beyond(pair, relations, draw, baseline, str(error)), True
     outputs = baseline, candidate
     if not any(_apart(each, outputs, None, over) for each in relations):

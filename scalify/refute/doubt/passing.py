@@ -26,9 +26,18 @@ Pass = Callable[[Call, Marks, Sequence[Array], Array], Array]
 def passed(call: Call, marks: Marks, operands: Sequence[Array], result: Array) -> Array:
     """The marks of a result on one rank."""
     rule = _RULES.get(call.op)
+    if _is_in_pieces(call, operands):
+        rule = _all
     if rule is None:
         rule = _moved if call.op in _MOVING else _pointwise if call.op in POINTWISE else _all
     return np.broadcast_to(rule(call, marks, operands, result), result.shape)
+
+
+def _is_in_pieces(call: Call, operands: Sequence[Array]) -> bool:
+    """Whether a weight is no operand because it is made piece by piece (``scalify.refute.tiles``)."""
+    if call.op == "take":
+        return len(operands) < OPS["take"].arity[0]
+    return call.op == "einsum" and len(operands) <= call.text("spec").count(",")
 
 
 def passed_on(call: Call, marks: PerRank) -> PerRank:

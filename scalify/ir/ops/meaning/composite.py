@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from scalify.ir.ops.meaning.indexing import check_range
 from scalify.ir.ops.spec import Array, Call
 
 
@@ -108,6 +109,7 @@ def cross_entropy(call: Call, values: Sequence[Array]) -> Array:
     logits, target = values
     counted = target != call.integer("ignore_index")
     chosen = np.where(counted, target, 0)
+    check_range(call.op, chosen, logits.shape[1])
     losses = _logsumexp(logits, (1,), keepdims=False) - logits[np.arange(len(target)), chosen]
     losses = np.where(counted, losses, 0.0)
     match call.text("reduction"):
