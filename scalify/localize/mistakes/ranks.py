@@ -113,8 +113,8 @@ def unlike_factors(scene: Scene, finding: Finding) -> str | None:
 
 
 def _group_size(node: Node) -> int | None:
-    groups = node.attrs.get("groups")
-    return len(cast(Groups, groups)[0]) if groups else None
+    groups = node.attrs.get("groups")  # of a convolution a number of channel groups
+    return len(cast(Groups, groups)[0]) if isinstance(groups, tuple) and groups else None
 
 
 def wrong_divisor(scene: Scene, finding: Finding) -> str | None:

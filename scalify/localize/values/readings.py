@@ -74,7 +74,8 @@ class Ranks:
         """The ranks of two programs."""
         axes = [axis for axis in candidate.mesh.placed() if axis.size > 1]
         for node in candidate.nodes:
-            axis = _axis_of(cast(Groups, node.attrs.get("groups", ())))
+            groups = node.attrs.get("groups")  # of a convolution a number of channel groups
+            axis = _axis_of(cast(Groups, groups)) if isinstance(groups, tuple) else None
             known = {(each.stride, each.size) for each in axes}
             if axis is not None and (axis.stride, axis.size) not in known and len(axes) < MOST_AXES:
                 axes.append(axis)

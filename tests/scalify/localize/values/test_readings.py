@@ -77,3 +77,13 @@ def test_groups_of_collectives_imply_an_axis() -> None:
     found = Ranks.of(single.graph(), candidate)
     assert {(axis.stride, axis.size) for axis in found.axes} == {(1, 4), (2, 2)}
     assert [len(axes) for axes in found.sets()] == [1, 1]
+
+
+def test_groups_of_channels_imply_none() -> None:
+    build = GraphBuilder("one", mesh=Mesh(axes=(("rank", 4),)))
+    x, weight = build.input("x", "f32", (1, 2, 4)), build.input("w", "f32", (2, 1, 3))
+    made = build.add("conv", x, weight, groups=2, strides=(1,), padding=((1, 1),), dilation=(1,))
+    build.output("y", made)
+    single = GraphBuilder("other")
+    single.output("y", single.input("x", "f32", (2,)))
+    assert [axis.stride for axis in Ranks.of(single.graph(), build.graph()).axes] == [1]
