@@ -6,6 +6,7 @@ program for instance. Out: a result that is refuted where they still differ, wit
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 
 from scalify.errors import ScalifyError
@@ -77,7 +78,8 @@ def _check(kept: Witness) -> None:
     """What the types of a file cannot say."""
     for each in kept.given:
         size, edges = each.domain.size, each.domain.edges
-        if (size is not None and not 0 < size <= MAX_DIMENSION) or len(edges) > MOST_EDGES:
+        unbounded = size is not None and not 0 < size <= MAX_DIMENSION
+        if unbounded or len(edges) > MOST_EDGES or not all(map(isfinite, edges)):
             raise InvalidResult(f"the witness gives {each.name!r:.80} impossible values", hint=AGAIN)
     if kept.draw.family not in FAMILIES or not 0 <= kept.draw.seed < 1 << 63:
         raise ScalifyError(

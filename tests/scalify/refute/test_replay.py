@@ -81,6 +81,13 @@ HOSTILE: dict[str, Edit] = {
     "another input": put("nothing", "witness", "given", 0, "name"),
     "another shape": put([1, 2], "witness", "given", 0, "shape"),
     "another digest": put("0" * 64, "witness", "given", 0, "sha256"),
+    "a shape without end": put([1 << 40, 1 << 40], "witness", "given", 0, "shape"),
+    "a shape of many dimensions": put([1] * 5000, "witness", "given", 0, "shape"),
+    "inputs without end": lambda content: content["witness"]["given"].extend([{}] * 20_000),
+    "values that are lists of lists": put([[[[]]]], "witness", "given", 0, "values"),
+    "edges that are no numbers": put([float("nan"), float("inf")], "witness", "given", 0, "domain", "edges"),
+    "a file that is no program": put([{"path": "/dev/null", "sha256": None}], "candidate"),
+    "a folder": put([{"path": "/", "sha256": None}], "candidate"),
     "relations that are none": put("[mesh", "relations"),
     "a file that is not there": put([{"path": "nowhere.scg", "sha256": None}], "baseline"),
 }
