@@ -4,23 +4,30 @@ It holds for indices in range, as the IR says of these ops.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, groupby, pairwise
 from typing import cast
 
 from scalify.ir.graph import Node
-from scalify.layout.digits import substituted
+from scalify.layout.digits import bounds, substituted
 from scalify.layout.maps import IndexMap, along
 from scalify.normalize.affine import affine, written
 from scalify.normalize.choices import equal
 from scalify.normalize.lowering import Lower, Lowering
+from scalify.normalize.movement import concatenated, cut, pieces_of
 from scalify.normalize.products import multiply
 from scalify.normalize.reduction import fold
 from scalify.normalize.terms import Access
+
+MOST_PIECES = 16
 
 
 def take(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     """``x[..., indices, ...]``."""
     x, indices = operands
     axis = cast(int, node.attrs["axis"]) + 1
+    listed = _of_list(low, x, axis, indices)
+    if listed is not None:
+        return listed
     shape, picks = x.index.domain, indices.index.domain[1:]
     rows = shape[axis]
     domain = (low.ranks, *shape[1:axis], *picks, *shape[axis + 1 :], rows)
@@ -66,9 +73,12 @@ def _looked_up(low: Lowering, table: Access, chosen: Access) -> Access:
     domain = table.index.domain
     last = len(domain) - 1
     low.terms.assume_in_range(chosen, domain[last])
-    known = _known(low, table, chosen, last)
+    known = _known(low, table, chosen, last) or _read_at(low, table, chosen, last)
     if known is not None:
         return known
+    pieces = _piece_by_piece(low, table, chosen, last)
+    if pieces is not None:
+        return pieces
     row = low.terms.index(domain, along(last, domain[last]))
     return fold(low, "sum", multiply(low, equal(low, chosen, row), table), 1)
 
@@ -82,6 +92,40 @@ def _known(low: Lowering, table: Access, chosen: Access, last: int) -> Access | 
     values = (*(along(dim, size) for dim, size in enumerate(domain[:last])), place)
     expr = substituted(row, values, domain[:last])
     return None if expr is None else written(low.terms, domain[:last], expr)
+
+
+def _read_at(low: Lowering, table: Access, chosen: Access, last: int) -> Access | None:
+    """A look-up at places that are known, all of them rows: no more than a window."""
+    place = affine(low.terms, chosen)
+    domain = table.index.domain
+    if place is None or bounds(place)[0] < 0 or bounds(place)[1] >= domain[last]:
+        return None
+    index = IndexMap(domain[:last], domain, (*(along(dim, n) for dim, n in enumerate(domain[:last])), place))
+    return low.terms.read(index, table)
+
+
+def _piece_by_piece(low: Lowering, table: Access, chosen: Access, last: int) -> Access | None:
+    """Look-ups at places that are put together of pieces: those of the pieces, put together."""
+    for axis in range(1, last):
+        pieces = pieces_of(low, axis, chosen)
+        if 1 < len(pieces) <= MOST_PIECES:
+            ends = [0, *accumulate(piece.index.domain[axis] for piece in pieces)]
+            tables = [cut(low, table, axis, *window) for window in pairwise(ends)]
+            found = [_looked_up(low, *each) for each in zip(tables, pieces, strict=True)]
+            return concatenated(low, axis, found)
+    return None
+
+
+def _of_list(low: Lowering, x: Access, axis: int, indices: Access) -> Access | None:
+    """The rows of a list of numbers: windows, one after the other; None where the list is not known."""
+    numbers = low.listed.get(indices)
+    if numbers is None:
+        return None
+    groups = [(row, len([*same])) for row, same in groupby(numbers)]
+    if len(groups) > MOST_PIECES or not all(0 <= row < x.index.domain[axis] for row in numbers):
+        return None
+    rows = [low.repeated(cut(low, x, axis, row, row + 1), axis, count) for row, count in groups]
+    return concatenated(low, axis, rows)
 
 
 GATHERS: Mapping[str, Lower] = {"take": take, "take_along": take_along}

@@ -90,7 +90,10 @@ def constant(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
         return low.fraction(Fraction(values[0]), domain) if is_whole else low.number(float(values[0]), domain)
     if len(shape) == 1 and len(values) > 1 and _is_range(values):
         return low.terms.index(domain, along(1, shape[0], int(values[1] - values[0]), int(values[0])))
-    return _content(low, _digest(values), domain)
+    content = _content(low, _digest(values), domain)
+    if len(shape) == 1 and KIND_OF[node.type.dtype] == "int":
+        low.listed[content] = tuple(map(int, values))
+    return content
 
 
 def _digest(values: tuple[float | RankInt, ...]) -> str:

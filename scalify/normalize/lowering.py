@@ -23,7 +23,8 @@ from scalify.normalize.terms import Access, Terms, composed
 class Lowering:
     """``ranks`` is the extent of dimension 0 of everything that depends on the rank.
 
-    ``written`` holds what was replaced of a value, from where on and by what, where that differs by rank.
+    ``written`` holds what was replaced of a value, from where on and by what, where that differs by rank;
+    ``listed`` the whole numbers that constants of one dimension hold.
     """
 
     terms: Terms
@@ -34,6 +35,8 @@ class Lowering:
     written: dict[Access, tuple[tuple[int | RankInt, ...], Access]] = field(
         default_factory=dict[Access, tuple[tuple[int | RankInt, ...], Access]]
     )
+
+    listed: dict[Access, tuple[int, ...]] = field(default_factory=dict[Access, tuple[int, ...]])
 
     def domain(self, shape: Sequence[int]) -> Shape:
         """The shape of a value on all ranks."""
@@ -78,6 +81,11 @@ class Lowering:
         if spread is None:
             raise AssertionError("a broadcast always composes")
         return spread
+
+    def repeated(self, access: Access, axis: int, count: int) -> Access:
+        """An operand of size 1 along ``axis``, so many times."""
+        shape = access.index.domain
+        return self.spread(access, (*shape[:axis], count, *shape[axis + 1 :]))
 
     def common(self, *operands: Access) -> Shape:
         """The domain of operands broadcast together, as in NumPy."""

@@ -19,7 +19,7 @@ from scalify.load import load_side
 from scalify.prove.verify import verify
 from scalify.relate.relate import relate
 from scalify.relate.stated import Stated, StatedInput, StatedPart, Window
-from scalify.verdict import Proved, Unknown, Verdict
+from scalify.verdict import Proved, Refuted, Unknown, Verdict
 
 Ranks = Callable[[int, GraphBuilder], None]
 
@@ -62,7 +62,7 @@ def test_in_any_parts(parts: Sequence[int]):
 
 def test_a_missing_sum_is_not_proved():
     verdict = verdict_of(whole_perceptron, 4, lambda rank, build: build.output("y", mlp(build, PARTS[rank])))
-    assert isinstance(verdict, Unknown)
+    assert isinstance(verdict, Refuted)
     assert verdict.suspect is not None
     assert verdict.suspect.candidate.node == "rank0.einsum_5"
 
@@ -94,8 +94,8 @@ def stacked(order: Sequence[int]) -> Ranks:
 def test_each_part_counts_once():
     assert isinstance(verdict_of(whole_perceptron, 4, stacked((0, 1, 2, 3))), Proved)
     assert isinstance(verdict_of(whole_perceptron, 4, stacked((3, 1, 0, 2))), Proved)
-    assert isinstance(verdict_of(whole_perceptron, 4, stacked((0, 1, 1, 3))), Unknown)
-    assert isinstance(verdict_of(whole_perceptron, 4, stacked((0, 1, 2))), Unknown)
+    assert isinstance(verdict_of(whole_perceptron, 4, stacked((0, 1, 1, 3))), Refuted)
+    assert isinstance(verdict_of(whole_perceptron, 4, stacked((0, 1, 2))), Refuted)
 
 
 @pytest.mark.xfail(strict=True, reason="a sum over what is put together is not the sum of its parts' sums")
@@ -123,7 +123,7 @@ def test_a_bias_is_added_once():
         build.output("y", summed(build, biased(build, mlp(build, PARTS[rank])), 4))
 
     assert isinstance(verdict_of(whole, 4, after), Proved)
-    assert isinstance(verdict_of(whole, 4, before), Unknown)
+    assert isinstance(verdict_of(whole, 4, before), Refuted)
 
 
 def test_windows_in_another_order_than_the_ranks_are_another_program():
@@ -177,7 +177,7 @@ def test_a_mean_of_means_of_uneven_rows_is_not_proved():
     def rank_of(rows: Sequence[int]) -> Ranks:
         return lambda rank, build: build.output("mean", summed(build, mean_of(build, rows[rank]), 2, "avg"))
 
-    assert isinstance(verdict_of(whole_mean, 2, rank_of((2, 1))), Unknown)
+    assert isinstance(verdict_of(whole_mean, 2, rank_of((2, 1))), Refuted)
     assert isinstance(
         verdict_of(lambda build: build.output("mean", mean_of(build, 4)), 2, rank_of((2, 2))), Proved
     )
@@ -222,7 +222,7 @@ def test_uneven_rows_gathered():
     verdict = verdict_of(whole_rows, 2, padded_gather((0, 1)))
     assert isinstance(verdict, Proved)
     assert layouts_of(verdict) == ["replicated", "replicated"]
-    assert isinstance(verdict_of(whole_rows, 2, padded_gather((1, 0))), Unknown)
+    assert isinstance(verdict_of(whole_rows, 2, padded_gather((1, 0))), Refuted)
 
 
 # A vocabulary in uneven parts.
@@ -251,8 +251,8 @@ def own_lookup(parts: Sequence[int], starts: Sequence[int]) -> Ranks:
 def test_a_vocabulary_in_uneven_parts():
     parts = (3, 3, 2, 2)
     assert isinstance(verdict_of(whole_lookup, 4, own_lookup(parts, (0, 3, 6, 8))), Proved)
-    assert isinstance(verdict_of(whole_lookup, 4, own_lookup(parts, (0, 3, 5, 8))), Unknown)
-    assert isinstance(verdict_of(whole_lookup, 4, own_lookup(parts, (0, 2, 4, 6))), Unknown)
+    assert isinstance(verdict_of(whole_lookup, 4, own_lookup(parts, (0, 3, 5, 8))), Refuted)
+    assert isinstance(verdict_of(whole_lookup, 4, own_lookup(parts, (0, 2, 4, 6))), Refuted)
 
 
 @pytest.mark.parametrize("parts", [(3, 3, 3, 1), (1, 9), (4, 1, 5)])
@@ -260,7 +260,7 @@ def test_a_vocabulary_of_which_one_rank_holds_one_word(parts: Sequence[int]):
     starts = [sum(parts[:rank]) for rank in range(len(parts))]
     assert isinstance(verdict_of(whole_lookup, len(parts), own_lookup(parts, starts)), Proved)
     wrong = [max(0, start - 1) for start in starts]
-    assert isinstance(verdict_of(whole_lookup, len(parts), own_lookup(parts, wrong)), Unknown)
+    assert isinstance(verdict_of(whole_lookup, len(parts), own_lookup(parts, wrong)), Refuted)
 
 
 # Attention heads in uneven parts.
@@ -324,7 +324,7 @@ def test_a_fused_weight_in_uneven_parts(swapped: bool):
     def rank_of(rank: int, build: GraphBuilder) -> None:
         build.output("y", summed(build, gated(build, PARTS[rank], swapped=swapped and rank == 3), 4))
 
-    assert isinstance(verdict_of(whole, 4, rank_of), Unknown if swapped else Proved)
+    assert isinstance(verdict_of(whole, 4, rank_of), Refuted if swapped else Proved)
 
 
 # Stages.
@@ -348,7 +348,7 @@ def test_stages_are_proved_together():
         return rank_of
 
     assert isinstance(verdict_of(whole, 2, stage(((0, 1),))), Proved)
-    assert isinstance(verdict_of(whole, 2, stage(())), Unknown)
+    assert isinstance(verdict_of(whole, 2, stage(())), Refuted)
 
 
 # Captured from PyTorch.
@@ -448,7 +448,7 @@ def test_a_captured_module_of_uneven_width(source: Path, tmp_path: Path):
 
     (wrong,) = capture(f"{source}:unreduced", tmp_path / "unreduced.scg", mesh=FOUR)
     verdict = scalify.verify(whole, wrong)
-    assert isinstance(verdict, Unknown)
+    assert isinstance(verdict, Refuted)
     assert verdict.suspect is not None
     assert verdict.suspect.candidate.site is not None
     line = verdict.suspect.candidate.site.line
