@@ -75,10 +75,18 @@ def _sharded(
             return _undecided(
                 f"{text}, or part by part, as the baseline slices dimension {dim} in {list(parts.sizes)}"
             )
+        if _whole_parts(parts.sizes, local[dim], blocks):
+            notes.append(f"every rank holds whole parts of dimension {dim}, as the baseline slices it")
+            continue
         if any(size % blocks for size in parts.sizes):
             return _undecided(_indivisible(whole, local, mesh, dim, parts.sizes))
         return _fused(whole, local, mesh, layout, dim, parts.sizes, notes)
     return Placed((index_of(layout, local, whole, mesh, {}),), 0, text, tuple(notes))
+
+
+def _whole_parts(sizes: Sequence[int], held: int, blocks: int) -> bool:
+    """Whether equal parts that cannot be cut so often are shared out: a stack of experts' weights, say."""
+    return len(set(sizes)) == 1 and sizes[0] % blocks != 0 and held % sizes[0] == 0
 
 
 def _not_a_tiling(whole: Shape, local: Shape, dim: int, parts: Parts) -> str:

@@ -205,6 +205,13 @@ def test_parts_that_do_not_divide_are_undecided_with_the_blocks_that_would_fit()
     assert "would fit in blocks [8, 4, 4]" in said
 
 
+@pytest.mark.parametrize("size", [1, 3])
+def test_parts_that_are_alike_and_cannot_be_cut_are_shared_out_whole(size: int) -> None:
+    windows = [(start, start + size) for start in range(0, 4 * size, size)]
+    found = relate(cutting((4 * size,), 0, windows), taking({"w": (2 * size,)}, mesh_of(ep=2)))
+    assert text_of(found) == text_of(relate(taking({"w": (8,)}), taking({"w": (4,)}, mesh_of(ep=2))))
+
+
 def test_parts_of_which_one_does_not_divide_are_undecided() -> None:
     said = why(cutting((12,), 0, [(0, 9), (9, 12)]), taking({"w": (6,)}, mesh_of(tp=2)))
     assert "parts [9, 3] of dimension 0 are not all divisible by 2" in said
