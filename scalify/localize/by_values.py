@@ -13,7 +13,7 @@ from functools import partial
 
 from scalify.ir.evaluate import PerRank
 from scalify.ir.graph import Graph, NodeId
-from scalify.localize.align import Alignment
+from scalify.localize.align import LEAVES, Alignment
 from scalify.localize.first import Finding, Scene, Why, among_results
 from scalify.localize.frames import Lines
 from scalify.localize.values.follow import follow
@@ -55,7 +55,7 @@ def locate(
     search = Hunt(values, alignment, trials, Lines(baseline, candidate))
     scene = scene_of(baseline, candidate, relations, values, alignment, search.wrong_goals(relations))
     found = search.found()
-    known = suspect if suspect is not None and suspect.baseline is not None else None
+    known = suspect if suspect is not None and _is_computed(suspect) else None
     if found is not None and known is not None and search.is_before(known.candidate.node, found.node.id):
         return known
     say = partial(said, scene, values=values, innocent=search.innocent())
@@ -75,6 +75,11 @@ def locate(
     if search.first is None:
         return None
     return say(Finding(node=search.first, why=Why.DIVERGES))
+
+
+def _is_computed(suspect: Suspect) -> bool:
+    """Whether a suspect may be before what values tell: not where it is but another number."""
+    return suspect.baseline is not None and suspect.candidate.op not in LEAVES
 
 
 def _lasts(found: Found | None, values: Values) -> Sequence[NodeId]:

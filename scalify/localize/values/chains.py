@@ -5,7 +5,7 @@ missing anywhere between where its addends are made and where they are taken for
 candidate runs is the more likely place: it is what was written for ranks.
 """
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
 from scalify.ir.evaluate import PerRank
 from scalify.ir.graph import Node, NodeId
@@ -14,19 +14,22 @@ from scalify.localize.frames import Lines
 from scalify.localize.values.standings import Values
 
 SCALING = frozenset({"mul", "div", "all_reduce", "reduce_scatter", "reduce", "constant"})
-MOST_CUT = 64
+MOST_CUT = 256
 
 
 class Chains:
     """What reads what in the candidate, and in what ``state`` each is that leads to a wrong output."""
 
-    def __init__(self, values: Values, state: Mapping[NodeId, str], lines: Lines) -> None:
+    def __init__(
+        self, values: Values, state: Mapping[NodeId, str], lines: Lines, innocent: Iterable[Node]
+    ) -> None:
         self._values, self._state, self._lines = values, state, lines
         self._nodes = values.candidate.nodes
         self._readers: dict[NodeId, list[Node]] = {}
         for node in values.candidate.graph.nodes:
             for operand in dict.fromkeys(node.operands):
                 self._readers.setdefault(operand, []).append(node)
+        self._cleared = {(node.op, node.stack) for node in innocent if node.stack}
         self._ends = {output.value for output in values.candidate.graph.outputs}
 
     def is_own(self, node: Node) -> bool:
@@ -44,18 +47,24 @@ class Chains:
                 lines.setdefault((each.op, each.stack), []).append(each)
         return sorted(lines.values(), key=lambda nodes: nodes[0].op not in SCALING)
 
-    def first_own(self, first: Node, lasts: Collection[NodeId]) -> Node:
-        """The first node of the candidate's own code from one on, before some others; else the first one."""
-        if self.is_own(first):
-            return first
+    def reader(self, node: Node) -> Node:
+        """What is the first to compute with a number, if it is not right then."""
+        readers = self._readers.get(node.id, ())
+        return next((each for each in readers if self._state.get(each.id) == "wrong"), node)
+
+    def likely(self, first: Node, lasts: Collection[NodeId]) -> Node:
+        """From one node on, before some others: the first of the candidate's own code, or of a line by which
+        nothing right came; else the first."""
         between, left = {first.id}, [first.id]
         while left:
             for node in self._readers.get(left.pop(), ()):
                 if node.id not in between and node.id not in lasts and self._state.get(node.id) == "wrong":
                     between.add(node.id)
                     left.append(node.id)
-        inside = (node for node in self._values.candidate.graph.nodes if node.id in between)
-        return next((node for node in inside if self.is_own(node)), first)
+        inside = [node for node in self._values.candidate.graph.nodes if node.id in between]
+        uncleared = [node for node in inside if (node.op, node.stack) not in self._cleared]
+        own = [node for node in uncleared if self.is_own(node)]
+        return next(iter((*own, *uncleared)), first)
 
     def misused(self, made: Node) -> Node:
         """Of a pending value: where it is made, combined for nothing, or taken for whole."""

@@ -6,14 +6,14 @@ operands are right, then the others, then what is pending, each in the order of 
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from time import process_time
 
 from scalify.ir.evaluate import PerRank
 from scalify.ir.graph import Node, NodeId
 from scalify.localize.align import LEAVES, Alignment, is_collective
-from scalify.localize.first import Why
+from scalify.localize.first import Why, is_movement
 from scalify.localize.frames import Lines
 from scalify.localize.values.chains import Chains
 from scalify.localize.values.standings import Values
@@ -49,6 +49,7 @@ class Hunt:
     pending: frozenset[NodeId] = frozenset()
     first: Node | None = None
     state: Mapping[NodeId, str] = field(default_factory=dict[NodeId, str])
+    guilty: frozenset[NodeId] = frozenset()
     chains: Chains = field(init=False)
     until_s: float = field(default_factory=lambda: process_time() + LONGEST_S)
 
@@ -60,15 +61,18 @@ class Hunt:
     def _first_found(self) -> Found | None:
         nodes = [node for node in self._leading_to_wrong() if node.op != "input"]
         self.state = state = {node.id: self._state(node) for node in nodes}
-        self.chains = Chains(self.values, state, self.lines)
         self.pending = frozenset(node for node, said in state.items() if said == "pending")
-        self.suspicious = tuple(node for node in nodes if state[node.id] == "wrong")
+        self.guilty = self._guilty()
+        self.chains = Chains(self.values, state, self.lines, self.innocent())
+        self.suspicious = tuple(
+            node for node in nodes if state[node.id] == "wrong" and node.id in self.guilty
+        )
         wrong = {node.id for node in self.suspicious}
         begin = [node for node in self.suspicious if not wrong & {*node.operands}]
         self.first = begin[0] if begin else None
         later = [node for node in self.suspicious if wrong & {*node.operands}]
         pending = [node for node in nodes if node.id in self.pending]
-        self.moved = tuple(node for node in nodes if state[node.id] == "moved")
+        self.moved = tuple(node for node in nodes if state[node.id] == "moved" and node.id in self.guilty)
         groups = (begin, later, pending, self.moved)
         ranked = [[n for n in group if self.trials.reaches_all(n.id)] for group in groups]
         rest = [n for group in groups for n in group if not self.trials.reaches_all(n.id)]
@@ -169,6 +173,7 @@ class Hunt:
             right = next((r for r in self._rights(node) if r.kind == WHOLE), None)
             if right is not None and node.id not in self.alignment.inherited:
                 rights[node.id] = right.value
+        begin = sorted(begin, key=is_movement)
         reached: dict[NodeId, list[NodeId]] = {node.id: [node.id] for node in begin}
         for _ in range(MOST_CUTS):
             for node in begin:
@@ -178,7 +183,7 @@ class Hunt:
                     continue
                 outcome = self.trials.outcome(cut)
                 if outcome.is_good:
-                    named = self.chains.first_own(node, cut)
+                    named = self.chains.likely(node, cut)
                     yield Found(named, Why.DIVERGES, outcome, right=tuple(cut))
 
     def _along_its_chain(self, found: Found) -> Found:
@@ -188,6 +193,9 @@ class Hunt:
             same = node.id == found.node.id
             why = Why.PENDING if self.state.get(node.id) == "pending" else Why.DIVERGES
             return found if same else Found(node, why, found.outcome, is_exact=True)
+        given = self.values.baseline.nodes.get(self.alignment.counterpart.get(found.node.id, found.node.id))
+        if found.node.op in LEAVES and (given is None or given.op != found.node.op):
+            found = replace(found, node=self.chains.reader(found.node))
         for nodes in self.chains.scaled(found.node, self.alignment.counterpart):
             rights = [next((r for r in self._rights(node) if r.kind == WHOLE), None) for node in nodes]
             changed = {
@@ -206,16 +214,21 @@ class Hunt:
         return Found(node, why, outcome)
 
     def innocent(self) -> list[Node]:
-        """What is right, and what is pending or moved and becomes right wherever it is used."""
+        """What is right, and what is not and becomes right wherever it is used."""
+        return [node for node in self.values.candidate.graph.nodes if node.id not in self.guilty]
+
+    def _guilty(self) -> frozenset[NodeId]:
+        """What is not right, and leads to a wrong output through nothing else."""
         graph = self.values.candidate.graph
-        bad = {node for node, state in self.state.items() if state == "wrong"}
-        for output in graph.outputs:
-            if output.name in self.trials.wrong and self.state.get(output.value) != "right":
-                bad.add(output.value)
+        found = {
+            output.value
+            for output in graph.outputs
+            if output.name in self.trials.wrong and self.state.get(output.value) != "right"
+        }
         for node in reversed(graph.nodes):
-            if node.id in bad:
-                bad.update(each for each in node.operands if self.state.get(each) in ("pending", "moved"))
-        return [node for node in graph.nodes if node.id not in bad]
+            if node.id in found:
+                found.update(each for each in node.operands if self.state.get(each, "right") != "right")
+        return frozenset(found)
 
     def is_before(self, one: NodeId, other: NodeId) -> bool:
         """Whether a node that is not right leads to another one."""
