@@ -51,9 +51,9 @@ class ByChunk(Function):
         of_shares = [grad @ value.transpose(-2, -1) for value in values]
         pairs = list(zip(shares, of_shares, strict=True))
         spread = reduce(torch.add, [(share * of_share).sum(-1, keepdim=True) for share, of_share in pairs])
-        of_scores = [share * (of_share - spread) for share, of_share in pairs]
+        of_scores = [(of_share - spread) * share for share, of_share in pairs]
         of_q = reduce(torch.add, [part @ key for part, key in zip(of_scores, keys, strict=True)])
-        of_keys = [part.transpose(-2, -1) @ q for part in of_scores]
+        of_keys = [(q.transpose(-2, -1) @ part).transpose(-2, -1) for part in of_scores]
         of_values = [share.transpose(-2, -1) @ grad for share in shares]
         of_k, of_v = (reduce_scattered(torch.cat(parts, 2), 2, ctx.team) for parts in (of_keys, of_values))
         return of_q, of_k, of_v, None
@@ -71,6 +71,14 @@ class FullAttention(Attention):
     def mixed(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         k, v = (x.repeat_interleave(self.heads // self.kv_heads, 1) for x in (k, v))
         return (q @ k.transpose(-2, -1) * self.size.head_dim**-0.5).softmax(-1) @ v
+
+
+class GatheredAttention(SequenceAttention, FullAttention):
+    """Own queries and everybody's keys at once."""
+
+    def mixed(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        k, v = (self.sequence.gathered(x, 2) for x in (k, v))
+        return FullAttention.mixed(self, q, k, v)
 
 
 class ChunkedAttention(SequenceAttention):
@@ -105,7 +113,7 @@ def inputs(ranks: int) -> tuple[Tensor, ...]:
 
 def _on_ranks(attention: type[ChunkedAttention], group: ProcessGroup) -> tuple[nn.Module, tuple[Tensor, ...]]:
     team = Team.of(group)
-    model = SequenceDecoder(team, attentions=(ChunkedAttention, attention))
+    model = SequenceDecoder(team, attentions=(attention, GatheredAttention))
     return Step(model, team), inputs(team.size)
 
 

@@ -53,11 +53,9 @@ class RingBlock(JointBlock):
         return self.merged([partial(q, *text), *self.around(q, *image)])
 
     def around(self, q: Tensor, k: Tensor, v: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """What q gets of every rank's keys and values, which were gathered at once; first of the own ones."""
-        ranks = self.team.size
-        keys, values = (all_gathered(x, 1, self.team).chunk(ranks, 1) for x in (k, v))
-        turns = [(self.team.rank - step) % ranks for step in range(ranks)]
-        return [partial(q, keys[turn], values[turn]) for turn in turns]
+        """What q gets of every rank's keys and values, which were gathered at once."""
+        keys, values = (all_gathered(x, 1, self.team).chunk(self.team.size, 1) for x in (k, v))
+        return [partial(q, *pair) for pair in zip(keys, values, strict=True)]
 
     def merged(self, parts: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
         """Each part weighted by what its scores sum to."""
