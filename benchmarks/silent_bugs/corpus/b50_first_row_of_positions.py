@@ -28,8 +28,11 @@ class FusedAttention(SectionedAttention):
 
     def angles(self, positions: Tensor) -> tuple[Tensor, Tensor]:
         rows = [row for row, size in enumerate(SECTIONS) for _ in range(size)]
-        places = positions[rows].T
-        return self.table("cos_cache").gather(0, places), self.table("sin_cache").gather(0, places)
+        cos, sin = (
+            torch.stack([table[:, angle][positions[row]] for angle, row in enumerate(rows)], -1)
+            for table in (self.table("cos_cache"), self.table("sin_cache"))
+        )
+        return cos, sin
 
 
 class FirstRow(SectionedAttention):
