@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import prod
 
 from scalify.layout.digits import ZERO, Expr, Term, summed
-from scalify.layout.maps import IndexMap, Shape
+from scalify.layout.maps import IndexMap, Shape, along
 
 Digits = tuple[tuple[int, int], ...]
 """Stride and size of each, in increasing stride."""
@@ -32,15 +32,19 @@ class Alive:
         """From what is left to the whole domain: other dimensions and digits are read at 0."""
         coordinates = [ZERO] * len(domain)
         for position, (dim, digits) in enumerate(self.dims):
-            coordinates[dim] = summed(
-                0, [Term(position, own, size, stride) for own, stride, size in _packed(digits, domain[dim])]
+            coordinates[dim] = (
+                along(position, domain[dim])
+                if digits is None
+                else summed(0, [Term(position, own, size, stride) for own, stride, size in _packed(digits)])
             )
         return IndexMap(self.space(domain), domain, tuple(coordinates))
 
     def projection(self, domain: Shape) -> tuple[Expr, ...]:
         """Where each element of the domain stands in what is left of it."""
         return tuple(
-            summed(0, [Term(dim, stride, size, own) for own, stride, size in _packed(digits, domain[dim])])
+            along(dim, domain[dim])
+            if digits is None
+            else summed(0, [Term(dim, stride, size, own) for own, stride, size in _packed(digits)])
             for dim, digits in self.dims
         )
 
@@ -49,11 +53,11 @@ class Alive:
         return [kept for kept, _ in self.dims].index(dim)
 
 
-def _packed(digits: Digits | None, size: int) -> list[tuple[int, int, int]]:
+def _packed(digits: Digits) -> list[tuple[int, int, int]]:
     """Own stride, stride in the domain, and size of each digit."""
     packed: list[tuple[int, int, int]] = []
     own = 1
-    for stride, extent in ((1, size),) if digits is None else digits:
+    for stride, extent in digits:
         packed.append((own, stride, extent))
         own *= extent
     return packed
@@ -62,7 +66,7 @@ def _packed(digits: Digits | None, size: int) -> list[tuple[int, int, int]]:
 def alive(domain: Shape, indices: Sequence[IndexMap], whole: Collection[int], *, by_digits: bool) -> Alive:
     """What matters to anything read through ``indices``; dimensions in ``whole`` do in any case."""
     reads = {dim for index in indices for dim in index.reads()}
-    dims: list[tuple[int, Digits | None]] = [(0, None if 0 in reads else ())]
+    dims: list[tuple[int, Digits | None]] = [(0, None if 0 in reads or 0 in whole else ())]
     for dim in range(1, len(domain)):
         if dim in whole:
             dims.append((dim, None))

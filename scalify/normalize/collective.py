@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from math import prod
 from typing import cast
 
@@ -15,9 +16,12 @@ from scalify.layout.views import RankDigits, uses_rank_digits
 from scalify.normalize.flat import factors, goes_outside
 from scalify.normalize.hits import shared_by_hits
 from scalify.normalize.lowering import Lower, Lowering
+from scalify.normalize.movement import cut
 from scalify.normalize.products import multiply, product
 from scalify.normalize.sums import add
 from scalify.normalize.terms import Access
+
+MOST_PIECES = 16
 
 
 def _digits(node: Node) -> RankDigits | None:
@@ -177,18 +181,31 @@ def broadcast_from(low: Lowering, node: Node, operands: Sequence[Access]) -> Acc
 
 
 def permute(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
-    """Sends from rank to rank, where each rank's source is affine in digits of its own number."""
+    """Sends from rank to rank: a map, where each rank's source is affine in digits of its own number.
+
+    A ring's is not, since it turns round: what ranks receive is put together along the rank.
+    """
     (x,) = operands
     pairs = cast(tuple[tuple[int, int], ...], node.attrs["pairs"])
     source = {target: origin for origin, target in pairs}
     if sorted(source) != list(range(low.ranks)):
         return low.unknown(node, operands)
-    rank = _affine_in_digits([source[target] for target in range(low.ranks)])
+    sources = [source[target] for target in range(low.ranks)]
+    rank = _affine_in_digits(sources)
     if rank is None:
-        return low.unknown(node, operands)
+        return _received(low, x, sources) or low.unknown(node, operands)
     coordinates = [along(d, size) for d, size in enumerate(x.index.domain)]
     coordinates[0] = rank
     return low.kept(IndexMap(x.index.domain, x.index.domain, tuple(coordinates)), x, node)
+
+
+def _received(low: Lowering, x: Access, sources: Sequence[int]) -> Access | None:
+    """What each rank has of its source, rank after rank; None where that are many pieces."""
+    runs = [0, *(r for r in range(1, len(sources)) if sources[r] != sources[r - 1] + 1), len(sources)]
+    if len(runs) > MOST_PIECES:
+        return None
+    pieces = [cut(low, x, 0, sources[start], sources[start] + stop - start) for start, stop in pairwise(runs)]
+    return low.terms.concatenation(0, pieces)
 
 
 def _affine_in_digits(values: Sequence[int]) -> Expr | None:

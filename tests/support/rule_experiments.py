@@ -181,10 +181,10 @@ def of_piece(source: Source, rule: Rule) -> bool | None:
     operand = source.operand()
     reading = source.reading(operand)
     read = at(operand.candidate, reading.access)
-    if read.ndim < 2:
+    if read.ndim < 1:
         return None
     axis, start, after = (
-        source.rng.randrange(1, read.ndim),
+        source.rng.randrange(read.ndim),
         source.rng.randint(0, 2),
         source.rng.randint(0, 2),
     )

@@ -10,9 +10,12 @@ from scalify.prove.rules.counterpart import Reading
 
 
 def piece(reading: Reading, whole: Shape, axis: int, start: int) -> View | None:
-    """A piece of a candidate's concatenation: the same view, of a window of the whole."""
+    """A piece of a candidate's concatenation: the same view, of a window of the whole.
+
+    Pieces along the rank are what some ranks hold, of which nothing can be pending.
+    """
     view = through(reading.view, reading.access)
-    if view is None:
+    if view is None or (axis == 0 and view.partial is not None):
         return None
     window = tuple(
         (first + start if dim == axis else first, size) for dim, (first, size) in enumerate(view.window)

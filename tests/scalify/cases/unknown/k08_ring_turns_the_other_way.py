@@ -31,3 +31,4 @@ PAIR = Pair(
     inputs={"q": sharded(0), "k": sharded(0)},
     outputs={"y": sharded(0)},
 )
+MISPLACED = "what is computed of the keys that were passed on is blamed, and not who passed them on"
