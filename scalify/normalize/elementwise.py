@@ -7,6 +7,7 @@ terms. Casts between kinds of floats vanish: the claim is equality over the real
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from itertools import accumulate, pairwise
 from math import pi, sqrt
 
 from scalify.ir.graph import DType, Node
@@ -17,9 +18,13 @@ from scalify.normalize.exponentials import exp, log
 from scalify.normalize.indices import compared
 from scalify.normalize.lookups import settled
 from scalify.normalize.lowering import Lower, Lowering
+from scalify.normalize.movement import concatenated, cut, pieces_of
 from scalify.normalize.products import divide, multiply, negate, power, reciprocal
 from scalify.normalize.sums import add, subtract
 from scalify.normalize.terms import Access, number_of
+
+MOST_PIECES = 16
+MOST_PIECES_OF_TWO = 4
 
 
 def raised(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
@@ -81,7 +86,9 @@ def _range(dtype: DType) -> tuple[int, int]:
 
 def sum_or_either(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
     """A sum; of truth values, whether either holds."""
-    return low.point("or", *operands) if node.type.dtype == "bool" else add(low, *operands)
+    if node.type.dtype == "bool":
+        return low.point("or", *operands)
+    return _by_pieces(low, add, *operands)
 
 
 def inverted(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
@@ -104,6 +111,10 @@ def comparison(low: Lowering, node: Node, operands: Sequence[Access]) -> Access:
 
 def times(low: Lowering, one: Access, other: Access) -> Access:
     """A product, in which conditions that a look-up implies are left out."""
+    return _by_pieces(low, _product, one, other)
+
+
+def _product(low: Lowering, one: Access, other: Access) -> Access:
     return settled(low, multiply(low, one, other))
 
 
@@ -143,7 +154,39 @@ def _is_index(low: Lowering, access: Access) -> bool:
 
 
 def _unary(op: str) -> Lower:
-    return lambda low, node, operands: low.point(op, operands[0])
+    return lambda low, node, operands: _piece_by_piece(low, op, operands[0])
+
+
+def _piece_by_piece(low: Lowering, op: str, x: Access) -> Access:
+    """An operation on what is put together of pieces is put together of that on each."""
+    axis = next((dim for dim in range(1, len(x.index.domain)) if len(pieces_of(low, dim, x)) > 1), None)
+    pieces = [] if axis is None else pieces_of(low, axis, x)
+    if axis is None or len(pieces) > MOST_PIECES:
+        return low.point(op, x)
+    return concatenated(low, axis, [_piece_by_piece(low, op, piece) for piece in pieces])
+
+
+Both = Callable[[Lowering, Access, Access], Access]
+
+
+def _by_pieces(low: Lowering, both: Both, one: Access, other: Access) -> Access:
+    """An operation on two values of which one is put together of a few pieces, as in rotary embeddings."""
+    if number_of(low.terms, one) is not None or number_of(low.terms, other) is not None:
+        return both(low, one, other)
+    domain = low.common(one, other)
+    wide = low.spread(one, domain), low.spread(other, domain)
+    for axis in range(1, len(domain)):
+        cuts = {place for each in wide for place in _cuts(low, axis, each)}
+        if 0 < len(cuts) < MOST_PIECES_OF_TWO:
+            ends = pairwise([0, *sorted(cuts), domain[axis]])
+            windows = [[cut(low, each, axis, *window) for each in wide] for window in ends]
+            return concatenated(low, axis, [_by_pieces(low, both, *parts) for parts in windows])
+    return both(low, one, other)
+
+
+def _cuts(low: Lowering, axis: int, x: Access) -> list[int]:
+    sizes = [piece.index.domain[axis] for piece in pieces_of(low, axis, x)]
+    return list(accumulate(sizes))[:-1]
 
 
 def _binary(op: str) -> Lower:
@@ -176,7 +219,7 @@ ELEMENTWISE: Mapping[str, Lower] = {
     "log": logarithm,
     "and": conjunction,
     "add": sum_or_either,
-    "sub": _made(subtract),
+    "sub": lambda low, node, operands: _by_pieces(low, subtract, *operands),
     "mul": _made(times),
     "div": _made(divide),
     "neg": _made(negate),

@@ -9,8 +9,8 @@ the reals where nothing divides by zero.
 from collections.abc import Sequence
 from fractions import Fraction
 
-from scalify.layout.digits import scaled
-from scalify.layout.maps import Shape
+from scalify.layout.digits import ZERO, scaled
+from scalify.layout.maps import IndexMap, Shape, along
 from scalify.normalize.affine import affine, written
 from scalify.normalize.flat import MOST_PARTS, addends, factors
 from scalify.normalize.lowering import Lowering
@@ -36,11 +36,21 @@ def _needs_rewriting(low: Lowering, first: Sequence[Access], second: Sequence[Ac
         return any(number_of(low.terms, factor) is not None for factor in first)
     if any(number_of(low.terms, factor) is not None for factor in (*first, *second)):
         return True
+    if any(_starts_negative(low, factor) for factor in (*first, *second)):
+        return True
     return any(
         inverse(low, one) == other or one == inverse(low, other) or _is_twice_a_root(low, one, other)
         for one in first
         for other in second
     )
+
+
+def _starts_negative(low: Lowering, x: Access) -> bool:
+    """Whether a value is a sum whose first addend is a negative multiple: as a factor it is turned round."""
+    if low.terms[x.term].op != "add":
+        return False
+    numbers = (number_of(low.terms, factor) for factor in factors(low.terms, addends(low.terms, x)[0]))
+    return any(number is not None and number < 0 for number in numbers)
 
 
 def _is_twice_a_root(low: Lowering, one: Access, other: Access) -> bool:
@@ -70,6 +80,10 @@ def product(low: Lowering, parts: Sequence[Access], domain: Shape) -> Access:
             kept.append(part)
     if not kept or not number:
         return low.fraction(number, domain)
+    if len(kept) > 1:
+        turned = [part for part in kept if _starts_negative(low, part)]
+        number *= (-1) ** len(turned)
+        kept = [negate(low, part) if part in turned else part for part in kept]
     result = kept[0]
     for part in kept[1:]:
         result = low.point("mul", result, part)
@@ -88,14 +102,36 @@ def inverse(low: Lowering, access: Access) -> Access | None:
 
 
 def negate(low: Lowering, x: Access) -> Access:
-    """Minus ``x``; of a sum, the sum of the opposites, so that they meet what they cancel."""
+    """Minus ``x``; of a sum, the sum of the opposites, so that they meet what they cancel.
+
+    A part of a sum is a part of its opposite, so that the opposite of that is a part of the sum again.
+    """
     parts = addends(low.terms, x)
+    whole = _whole(low, x) if low.terms[x.term].op == "add" else None
+    if whole is not None and whole.index.domain != x.index.domain:
+        reader = IndexMap(x.index.domain, whole.index.domain, x.index.coordinates)
+        part = low.terms.read(reader, negate(low, whole))
+        if part is not None:
+            return part
     if len(parts) > 1:
         total = negate(low, parts[0])
         for part in parts[1:]:
             total = low.point("add", total, negate(low, part))
         return total
     return multiply(low, x, low.fraction(Fraction(-1), (low.ranks,)))
+
+
+def _whole(low: Lowering, x: Access) -> Access | None:
+    """All of what is read, where it is on as many ranks as there are, or the same on all."""
+    space = low.terms[x.term].space
+    if space[0] not in (1, low.ranks):
+        return None
+    domain = low.ranks, *space[1:]
+    coordinates = (
+        along(0, low.ranks) if space[0] > 1 else ZERO,
+        *(along(dim, size) for dim, size in enumerate(space) if dim),
+    )
+    return Access(IndexMap(domain, space, coordinates), x.term)
 
 
 def reciprocal(low: Lowering, x: Access) -> Access:
