@@ -1,9 +1,16 @@
 """A graph with one mistake made in it: nodes put in, changed, and read by others than before.
 
 Whatever is put in stands at the line of the node that it is put beside, as if it had been written there.
+
+Which nodes a verdict may blame: a node that was put in or changed, or that reads another operand than before,
+and its first uses, which are the nodes that read it. Of a node that was removed: what is read in its place,
+and the nodes that read that now. What nobody needs any more is removed as well. ``exact`` has those nodes;
+``places`` has those as well that are as near if views are looked through: a reshape, a transposition,
+a broadcast, a cast, a slice that keeps everything. A collective, a concatenation, a part of something or
+a constant factor is a use like any other.
 """
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
@@ -12,16 +19,19 @@ from scalify.errors import InvalidGraph
 from scalify.ir.check import check
 from scalify.ir.graph import Attr, DType, Graph, Node, NodeId, TensorType
 from scalify.ir.ops import type_of
-from scalify.localize.align import MOVEMENTS
+
+VIEWS = frozenset({"reshape", "transpose", "broadcast", "cast"})
+"""What only gives numbers another shape, order or format. A slice that keeps everything does, too."""
 
 MADE = "wrong."
 """What the names of nodes that were put in begin with."""
 
 
 class Wrong(NamedTuple):
-    """A graph with a mistake, and the nodes that a verdict may blame: what was changed, or its first use."""
+    """A graph with a mistake, and the nodes that a verdict may blame: exactly, and through views."""
 
     graph: Graph
+    exact: frozenset[NodeId]
     places: frozenset[NodeId]
 
 
@@ -33,8 +43,8 @@ class Edit:
         self.nodes = {node.id: node for node in graph.nodes}
         self._order = [node.id for node in graph.nodes]
         self._outputs = list(graph.outputs)
-        self._touched: set[NodeId] = set()
-        self._wrong: set[NodeId] = set()  # of what was touched, the nodes whose own results are wrong
+        self._wrong: set[NodeId] = set()
+        self._removed: dict[NodeId, NodeId] = {}  # by what is read instead
 
     def before(
         self,
@@ -119,24 +129,12 @@ class Edit:
             if is_reader and not node.id.startswith(MADE):
                 operands = tuple(new if operand == old else operand for operand in node.operands)
                 self.nodes[node.id] = replace(node, operands=operands)
-                (self._wrong if self._goes_through(node) else self._touched).add(node.id)
-        self._touched.add(new)
+                self._wrong |= set() if chosen is None else {node.id}
         if chosen is None:
-            self._touched |= {old, *self._sources(new)}
+            self._removed[new] = old
             self._outputs = [
                 replace(output, value=new) if output.value == old else output for output in self._outputs
             ]
-
-    def _goes_through(self, node: Node) -> bool:
-        return goes_through(node, {each.id for each in self.nodes.values() if each.op == "constant"})
-
-    def _sources(self, value: NodeId) -> set[NodeId]:
-        """A value, and what it is that is only moved on the way to it."""
-        found = {value}
-        while self.nodes[value].op in MOVEMENTS:
-            value = self.nodes[value].operands[0]
-            found.add(value)
-        return found
 
     def done(self) -> Wrong | None:
         """The graph with the mistake; None if it is ill-formed, or nobody reads what was changed."""
@@ -149,11 +147,35 @@ class Edit:
             check(made)
         except InvalidGraph:
             return None
-        needed = _needed(made)
-        touched = self._touched | self._wrong
+        needed, before = _needed(made), _needed(self.graph)
+        touched = {*self._removed, *self._wrong}
         if made == self.graph or not touched & needed:
             return None
-        return Wrong(made, frozenset(touched) | first_uses(made, self._wrong))
+        kept = (
+            node for node in made.nodes if node.op == "input" or node.id in needed or node.id not in before
+        )
+        made = replace(made, nodes=tuple(kept))
+        exact, places = (self._places(made, through) for through in (frozenset[NodeId](), _views(made)))
+        return Wrong(made, exact, places)
+
+    def _places(self, made: Graph, views: frozenset[NodeId]) -> frozenset[NodeId]:
+        """What a verdict may blame if such nodes are looked through."""
+        found = self._wrong | first_uses(made, self._wrong, views)
+        needed = _needed(made)
+        for new, old in self._removed.items():
+            found |= first_uses(self.graph, [old], views)
+            if old not in needed:
+                fed = {new, *(self.nodes[new].operands if new.startswith(MADE) else ())}
+                found |= {each for value in fed for each in self._behind(value, views)}
+        return frozenset(found)
+
+    def _behind(self, value: NodeId, views: frozenset[NodeId]) -> set[NodeId]:
+        """A value, and what it is a view of."""
+        found = {value}
+        while value in views:
+            value = self.nodes[value].operands[0]
+            found.add(value)
+        return found
 
 
 def readers(graph: Graph, value: NodeId) -> tuple[Node, ...]:
@@ -161,24 +183,25 @@ def readers(graph: Graph, value: NodeId) -> tuple[Node, ...]:
     return tuple(node for node in graph.nodes if value in node.operands)
 
 
-def first_uses(graph: Graph, values: Iterable[NodeId]) -> frozenset[NodeId]:
-    """The nodes that first compute with any of the values. Movements of data and factors are on the way:
-    a sum over ranks that is not taken yet goes through them unharmed."""
+def first_uses(graph: Graph, values: Iterable[NodeId], views: frozenset[NodeId]) -> frozenset[NodeId]:
+    """The nodes that read any of the values, and those that read what views make of them."""
     moved = set(values)
-    constants = {node.id for node in graph.nodes if node.op == "constant"}
     found: set[NodeId] = set()
     for node in graph.nodes:
         if moved & set(node.operands):
             found.add(node.id)
-            if goes_through(node, constants):
+            if node.id in views:
                 moved.add(node.id)
     return frozenset(found)
 
 
-def goes_through(node: Node, constants: Set[NodeId]) -> bool:
-    """Whether a node only moves data, on a rank or between ranks, or multiplies them with a number."""
-    factor = node.op in ("mul", "div") and constants & set(node.operands)
-    return node.op in MOVEMENTS | {"all_gather", "all_to_all", "permute"} or bool(factor)
+def _views(graph: Graph) -> frozenset[NodeId]:
+    types = {node.id: node.type for node in graph.nodes}
+    return frozenset(
+        node.id
+        for node in graph.nodes
+        if node.op in VIEWS or (node.op == "slice" and types[node.operands[0]].shape == node.type.shape)
+    )
 
 
 def _needed(graph: Graph) -> set[NodeId]:

@@ -54,11 +54,12 @@ CLASSES: Mapping[str, Class] = MappingProxyType({
 
 
 class Mutant(NamedTuple):
-    """``name`` is its own among all; ``places`` are the nodes that a verdict may blame."""
+    """``name`` is its own among all; ``exact`` and ``places`` are the nodes that a verdict may blame."""
 
     name: str
     kind: str
     graph: Graph
+    exact: frozenset[NodeId]
     places: frozenset[NodeId]
 
 
@@ -69,5 +70,5 @@ def chosen(model: str, graph: Graph, *, most: int) -> tuple[Mutant, ...]:
         fitting = [(label, wrong) for label, wrong in mistakes(graph) if wrong is not None]
         drawn = random.Random(f"{SEED}/{model}/{kind}").sample(fitting, min(most, len(fitting)))
         for label, wrong in sorted(drawn, key=lambda each: each[0]):
-            found.append(Mutant(f"{model}/{kind}/{label}", kind, wrong.graph, wrong.places))
+            found.append(Mutant(f"{model}/{kind}/{label}", kind, wrong.graph, wrong.exact, wrong.places))
     return tuple(found)
