@@ -2,11 +2,12 @@
 
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from scalify.errors import ScalifyError
-from scalify.report.codec import CodecError, document, plain, read
+from scalify.report.codec import CodecError, Read, document, plain, read
 from scalify.report.result import Result
 
 SCHEMA = "scalify.result"
@@ -50,22 +51,37 @@ def written(text: str, path: Path) -> None:
 
 def load(path: Path) -> Result:
     """The result in a file."""
-    content = parsed(path, MAX_FILE_BYTES, _HOW)
-    if not isinstance(content, dict) or content.pop("schema", None) != SCHEMA:
-        raise InvalidResult(f"{path.name} is no result of scalify", hint=_HOW)
+    return loaded(Result, path, Format(SCHEMA, VERSION, MAX_FILE_BYTES, _HOW))
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A kind of file: its name and version, how large it may be, and where users get such files from."""
+
+    schema: str
+    version: int
+    most_bytes: int
+    how: str
+
+
+def loaded(kind: type[Read], path: Path, format: Format) -> Read:
+    """What is in a file of a format, strictly read."""
+    content = _parsed(path, format.most_bytes, format.how)
+    if not isinstance(content, dict) or content.pop("schema", None) != format.schema:
+        what = format.schema.partition(".")[2]
+        raise InvalidResult(f"{path.name} is no {what} of scalify", hint=format.how)
     version = content.pop("version", None)
-    if version != VERSION:
+    if version != format.version:
         raise InvalidResult(
-            f"{path.name} has version {version!r:.20}; this release reads {VERSION}", hint=_HOW
+            f"{path.name} has version {version!r:.20}; this release reads {format.version}", hint=format.how
         )
     try:
-        return read(Result, content)
+        return read(kind, content)
     except CodecError as error:
-        raise InvalidResult(f"{path.name} is damaged: {error}", hint=_HOW) from None
+        raise InvalidResult(f"{path.name} is damaged: {error}", hint=format.how) from None
 
 
-def parsed(path: Path, most_bytes: int, how: str) -> Any:
-    """What the JSON in a file says; ``how`` tells users where such files come from."""
+def _parsed(path: Path, most_bytes: int, how: str) -> Any:
     try:
         with path.open("rb") as file:
             content = file.read(most_bytes + 1)

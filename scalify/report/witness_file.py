@@ -7,9 +7,9 @@ they came out as they were. Files from elsewhere are read as strictly as results
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from scalify.report.codec import CodecError, document, plain, read
+from scalify.report.codec import document, plain
 from scalify.report.result import File, Result
-from scalify.report.store import InvalidResult, parsed, written
+from scalify.report.store import Format, loaded, written
 from scalify.verdict import Witness
 from scalify.worker.protocol import Request
 
@@ -61,15 +61,4 @@ def save(content: WitnessFile, path: Path) -> None:
 
 def load(path: Path) -> WitnessFile:
     """The witness in a file."""
-    content = parsed(path, MAX_FILE_BYTES, _HOW)
-    if not isinstance(content, dict) or content.pop("schema", None) != SCHEMA:
-        raise InvalidResult(f"{path.name} is no witness of scalify", hint=_HOW)
-    version = content.pop("version", None)
-    if version != VERSION:
-        raise InvalidResult(
-            f"{path.name} has version {version!r:.20}; this release reads {VERSION}", hint=_HOW
-        )
-    try:
-        return read(WitnessFile, content)
-    except CodecError as error:
-        raise InvalidResult(f"{path.name} is damaged: {error}", hint=_HOW) from None
+    return loaded(WitnessFile, path, Format(SCHEMA, VERSION, MAX_FILE_BYTES, _HOW))

@@ -17,25 +17,10 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from scalify.load.protobuf import message_classes
 
 PACKAGE = "scalify.hlo"
 
-_Field = descriptor_pb2.FieldDescriptorProto
-_TYPES = MappingProxyType(
-    {
-        "int64": _Field.TYPE_INT64,
-        "int32": _Field.TYPE_INT32,
-        "uint64": _Field.TYPE_UINT64,
-        "uint32": _Field.TYPE_UINT32,
-        "bool": _Field.TYPE_BOOL,
-        "float": _Field.TYPE_FLOAT,
-        "string": _Field.TYPE_STRING,
-        "bytes": _Field.TYPE_BYTES,
-    }
-)
-
-# "name = number: type", where a star after the type means repeated and a capital letter another message here.
 MESSAGES: Mapping[str, str] = MappingProxyType(
     {
         "Layout": "minor_to_major 1 int64*, tiles 6 bytes*, element_size_in_bits 7 int64, "
@@ -145,32 +130,11 @@ SKIPPED: Mapping[str, str] = MappingProxyType(
 )
 
 
-@cache
 def message_class(name: str) -> Any:
     """The class of one message, ``Module`` for a file. Its fields are those of ``MESSAGES``."""
-    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{PACKAGE}.{name}"))
+    return _classes()[name]
 
 
 @cache
-def _pool() -> descriptor_pool.DescriptorPool:
-    file = descriptor_pb2.FileDescriptorProto(name="scalify/hlo.proto", package=PACKAGE, syntax="proto3")
-    for name, fields in MESSAGES.items():
-        message = file.message_type.add(name=name)
-        for declaration in fields.split(", "):
-            _declare(message, declaration)
-    pool = descriptor_pool.DescriptorPool()
-    pool.AddSerializedFile(file.SerializeToString())
-    return pool
-
-
-def _declare(message: descriptor_pb2.DescriptorProto, declaration: str) -> None:
-    name, number, kind = declaration.split()
-    repeated = kind.endswith("*")
-    kind = kind.removesuffix("*")
-    field = message.field.add(name=name, number=int(number))
-    field.label = _Field.LABEL_REPEATED if repeated else _Field.LABEL_OPTIONAL
-    if kind in _TYPES:
-        field.type = _TYPES[kind]
-    else:
-        field.type = _Field.TYPE_MESSAGE
-        field.type_name = f".{PACKAGE}.{kind}"
+def _classes() -> Mapping[str, Any]:
+    return message_classes(PACKAGE, MESSAGES)
