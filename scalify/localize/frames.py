@@ -35,6 +35,14 @@ class Lines:
                 return place if others and not others & self._own[before] else None
         return None
 
+    def is_new(self, stack: Frames) -> bool:
+        """Whether only the candidate runs a line, in a method of which the baseline runs others there."""
+        for place in range(1, len(stack)):
+            before, site = stack[:place], stack[place]
+            if site not in self._given.get(before, ()):
+                return any(each.function == site.function for each in self._given.get(before, ()))
+        return False
+
     def outward(self, node: Node, right: Iterable[Node]) -> int:
         """How many frames the line to name is out from the innermost one."""
         depth = _past_innocent(node, right)

@@ -15,10 +15,12 @@ from scalify.localize.mistakes.code import (
     wrong_operator,
 )
 from scalify.localize.mistakes.ranks import (
+    added_to_pending,
     counted_per_rank,
     missing_combination,
     parts_combined,
     unlike_factors,
+    unused_combination,
     wrong_combination,
     wrong_divisor,
     wrong_gather,
@@ -32,9 +34,11 @@ Mistake = Callable[[Scene, Finding], str | None]
 
 MISTAKES: Sequence[Mistake] = (
     other_result,
+    unused_combination,
     wrong_combination,
     wrong_group,
     parts_combined,
+    added_to_pending,
     missing_combination,
     counted_per_rank,
     different_constant,

@@ -73,6 +73,47 @@ def missing_combination(scene: Scene, finding: Finding) -> str | None:
     return None
 
 
+def added_to_pending(scene: Scene, finding: Finding) -> str | None:
+    """What all ranks hold, added to what they go on to sum up."""
+    node = finding.node
+    if node.op not in ("add", "sub") or finding.why is Why.PENDING or len(node.operands) != 2:
+        return None
+    partials = [scene.standing(operand).partial for operand in node.operands]
+    pending = next((partial for partial in partials if partial is not None and partial.kind == "sum"), None)
+    if pending is None or None not in partials or not _is_summed(scene, node):
+        return None
+    added = scene.nodes[node.operands[partials.index(None)]]
+    name = added.attrs["name"] if added.op == "input" else added.id
+    return (
+        f"counted once per rank ({pending.ranks} times): {name} is added to a sum that is still to be taken: "
+        "add it after the all-reduce, or on one rank"
+    )
+
+
+def _is_summed(scene: Scene, node: Node) -> bool:
+    """Whether a value, or what it is moved or added to, is combined over ranks later on."""
+    reached = {node.id}
+    for each in scene.inside:
+        if not reached & {*each.operands}:
+            continue
+        if is_collective(each):
+            return each.op in ("all_reduce", "reduce_scatter")
+        if is_movement(each) or each.op in ("add", "sub"):
+            reached.add(each.id)
+    return False
+
+
+def unused_combination(scene: Scene, finding: Finding) -> str | None:
+    """A combination whose result nothing reads."""
+    node = finding.node
+    ends = {output.value for output in scene.candidate.outputs}
+    if not is_collective(node) or node.id in ends:
+        return None
+    if any(node.id in each.operands for each in scene.candidate.nodes):
+        return None
+    return f"the result of the {node.op.replace('_', '-')} is not used: what it combines goes on as it was"
+
+
 def _missing(scene: Scene, node: Node) -> str | None:
     partial = scene.standing(node.id).partial
     if partial is None:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from scalify.ir.evaluate import PerRank
 from scalify.ir.graph import Node, NodeId
 from scalify.localize.align import is_collective
+from scalify.localize.first import is_movement
 from scalify.localize.frames import Lines
 from scalify.localize.values.standings import Values
 
@@ -33,8 +34,8 @@ class Chains:
         self._ends = {output.value for output in values.candidate.graph.outputs}
 
     def is_own(self, node: Node) -> bool:
-        """Whether the candidate comes by a method of its own where the baseline has another."""
-        return self._lines.overriding(node.stack) is not None
+        """Whether only the candidate runs a line that led to it, in a method that the baseline runs too."""
+        return self._lines.is_new(node.stack)
 
     def scaled(self, node: Node, counterpart: Mapping[NodeId, NodeId]) -> list[list[Node]]:
         """Nodes of the candidate's own code at which a factor could be wrong, line by line, if it is one."""
@@ -51,6 +52,26 @@ class Chains:
         """What is the first to compute with a number, if it is not right then."""
         readers = self._readers.get(node.id, ())
         return next((each for each in readers if self._state.get(each.id) == "wrong"), node)
+
+    def beginning(self, node: Node, guilty: Collection[NodeId]) -> Node:
+        """Where what a node only passes on was first not right."""
+        while True:
+            before = [operand for operand in node.operands if operand in guilty]
+            if not is_movement(node) or len(before) != 1:
+                return node
+            node = self._nodes[before[0]]
+
+    def combined(self, node: Node, guilty: Collection[NodeId]) -> Node:
+        """The collective whose result is the one that a node reads and that is not right; else the node."""
+        for operand in node.operands:
+            source = self._nodes[operand]
+            while (
+                source.id in guilty and source.operands and not is_collective(source) and is_movement(source)
+            ):
+                source = self._nodes[source.operands[0]]
+            if source.id in guilty and is_collective(source):
+                return source
+        return node
 
     def likely(self, first: Node, lasts: Collection[NodeId]) -> Node:
         """From one node on, before some others: the first of the candidate's own code, or of a line by which

@@ -110,7 +110,22 @@ class Hunt:
             if len(changed) > 1:
                 outcome = self.trials.outcome(changed)
                 if outcome.is_good:
-                    yield Found(self.values.candidate.nodes[next(iter(changed))], Why.DIVERGES, outcome)
+                    named = operand if operand in self.guilty else next(iter(changed))
+                    first = self.chains.beginning(self.values.candidate.nodes[named], self.guilty)
+                    yield Found(first, Why.DIVERGES, outcome, right=tuple(changed))
+
+    def _misread(self, node: Node) -> Node | None:
+        """An operand that is another value than it should be, if the candidate's own code gave it."""
+        counterpart = self.alignment.counterpart
+        given = self.values.baseline.nodes.get(counterpart.get(node.id, node.id))
+        alike = given is not None and given.op == node.op and len(given.operands) == len(node.operands)
+        if given is None or not alike or self.chains.is_own(node):
+            return None
+        for operand, wanted in zip(node.operands, given.operands, strict=True):
+            source = self.values.candidate.nodes[operand]
+            if counterpart.get(operand, wanted) != wanted and self.chains.is_own(source):
+                return source
+        return None
 
     def cone(self, lasts: Sequence[NodeId], *, is_exact: bool = False) -> list[Node]:
         """What is not right and leads to some nodes through nothing else, and the constants that it reads.
@@ -184,6 +199,10 @@ class Hunt:
                 outcome = self.trials.outcome(cut)
                 if outcome.is_good:
                     named = self.chains.likely(node, cut)
+                    if named.id not in self.alignment.counterpart and len(cut) == 1:
+                        named = self.chains.combined(
+                            self.values.candidate.nodes[next(iter(cut))], self.guilty
+                        )
                     yield Found(named, Why.DIVERGES, outcome, right=tuple(cut))
 
     def _along_its_chain(self, found: Found) -> Found:
@@ -193,6 +212,9 @@ class Hunt:
             same = node.id == found.node.id
             why = Why.PENDING if self.state.get(node.id) == "pending" else Why.DIVERGES
             return found if same else Found(node, why, found.outcome, is_exact=True)
+        misread = self._misread(found.node)
+        if misread is not None:
+            return replace(found, node=misread, right=(found.node.id,))
         given = self.values.baseline.nodes.get(self.alignment.counterpart.get(found.node.id, found.node.id))
         if found.node.op in LEAVES and (given is None or given.op != found.node.op):
             found = replace(found, node=self.chains.reader(found.node))

@@ -1,6 +1,7 @@
 """Planted bugs are found by running both programs; what cannot be run or told leaves the proof's suspect."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import pytest
 from scalify_cases import Layout, Pair, Program, case_names, load_pair, replicated, sharded, suspect_lines
@@ -242,3 +243,67 @@ def test_what_is_wrong_in_every_layer_is_mended_in_all_of_them() -> None:
     first = next(node for node in pair.candidate.nodes if node.op == "einsum")
     assert (suspect.candidate.node, suspect.mended) == (first.id, True)
     assert suspect.guess.startswith(f"missing all-reduce after {first.id}")
+
+
+def norm_of_addends(p: Program, part: NodeId, x: NodeId) -> NodeId:
+    length = p.add("sqrt", p.add("reduce", p.add("mul", part, part, id="wrong"), kind="sum", axes=(1,)))
+    return scaled_by(p, p.over_ranks(part), p.over_ranks(length), x)
+
+
+def scaled_by(p: Program, y: NodeId, length: NodeId, x: NodeId) -> NodeId:
+    whole = p.add("broadcast", length, shape=(8, 6), dims=(0,))
+    return p.add("add", p.add("div", y, whole), x)
+
+
+def of_length_one(p: Program) -> None:
+    x, up, down = inputs_of(p, 1)
+    part = p.product("to,oi->ti", p.add("relu", p.product("ti,io->to", x, up)), down)
+    length = p.add("sqrt", p.add("reduce", p.add("mul", part, part), kind="sum", axes=(1,)))
+    p.output("y", p.add("tanh", scaled_by(p, part, length, x)))
+
+
+def test_a_sum_that_is_taken_elsewhere_is_not_missing_where_its_addends_are_made() -> None:
+    pair = of_mlp(norm_of_addends)
+    suspect = blamed(replace(pair, baseline=graph_of(of_length_one, {})))
+    assert suspect is not None
+    assert suspect.candidate.node != "part"
+
+
+def reduced_for_nothing(p: Program, part: NodeId, x: NodeId) -> NodeId:
+    p.add("all_reduce", part, kind="sum", groups=p.groups(), id="wrong")
+    return p.add("add", part, x)
+
+
+def test_a_combination_that_nothing_reads_is_named() -> None:
+    suspect = blamed(of_mlp(reduced_for_nothing))
+    assert suspect is not None
+    assert (suspect.candidate.node, "is not used" in suspect.guess) == ("wrong", True)
+
+
+def test_what_is_added_to_addends_is_said_to_be_counted_once_per_rank() -> None:
+    suspect = blamed(of_mlp(residual_on_every_rank))
+    assert suspect is not None
+    assert suspect.guess.startswith("counted once per rank (4 times): x is added")
+
+
+def rotated(p: Program) -> None:
+    x, places = p.input("x", "f32", (8, 6)), p.input("places", "i64", (2, 8))
+    table = p.input("table", "f32", (16, 6))
+    row = p.add("reshape", p.cut(places, 0, 0, 1), shape=(8,))
+    first, second = p.add("take", table, row, axis=0), p.add("take", table, row, axis=0)
+    p.output("y", p.add("add", p.add("mul", x, p.add("sin", first)), p.add("cos", second)))
+
+
+def rotated_by_the_other_row(p: Program) -> None:
+    x, places = p.input("x", "f32", (8, 6)), p.input("places", "i64", (2, 8))
+    table = p.input("table", "f32", (16, 6))
+    row = p.add("reshape", p.add("slice", places, starts=(1, 0), limits=(2, 8), steps=(1, 1)), shape=(8,))
+    first, second = p.add("take", table, row, axis=0), p.add("take", table, row, axis=0)
+    p.output("y", p.add("add", p.add("mul", x, p.add("sin", first)), p.add("cos", second)))
+
+
+def test_what_two_wrong_values_come_from_is_named_although_neither_alone_mends() -> None:
+    inputs: Mapping[str, Layout] = {"x": replicated, "places": replicated, "table": replicated}
+    suspect = blamed(made(rotated, rotated_by_the_other_row, inputs, {"y": replicated}))
+    assert suspect is not None
+    assert (suspect.candidate.op in ("slice", "reshape"), suspect.mended) == (True, True)

@@ -315,7 +315,7 @@ CATALOGUE = {
     ),
     "residual under a pending sum": Mistake(
         baseline=mlp, candidate=residual_on_every_rank, mesh={"tp": 4}, inputs=SHARDED_MLP, outputs=SAME,
-        words=("missing all-reduce after einsum_",),
+        words=("counted once per rank (4 times): x", "after the all-reduce, or on one rank"),
     ),
     "wrong combination": Mistake(
         baseline=mlp, candidate=maximum_over_ranks, mesh={"tp": 4}, inputs=SHARDED_MLP, outputs=SAME,
