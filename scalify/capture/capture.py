@@ -150,10 +150,8 @@ def _program(module: Built, name: str, mesh: Mesh, backward: bool) -> Program:
     exported = _exported(module)
     if isinstance(exported, ExportedProgram):
         return program_of(exported, name=name, mesh=mesh)
-    if exported is not None and mesh.size == 1:
-        raise exported
     try:
-        return traced(module, name=name, mesh=mesh, differentiates=True)
+        return traced(module, name=name, mesh=mesh, differentiates=exported is None or mesh.size > 1)
     except NotThroughPyTorch as error:
         raise exported or error from error
 
@@ -184,12 +182,10 @@ def _write_single(module: Built, output: Path, name: str, tell: Callable[[str], 
     if _is_sharded(module):
         raise CaptureFailed("the module holds DTensors but there is no mesh", hint="say --mesh tp=4")
     exported = _exported(module)
-    if isinstance(exported, CaptureFailed):
-        raise exported
-    if exported is None:
-        _save(translate(traced(module, name=name, differentiates=True)), output, tell)
-    else:
+    if isinstance(exported, ExportedProgram):
         _write(exported, output, Beside(name=name))
+    else:
+        _save(translate(_program(module, name, SINGLE, False)), output, tell)
     return output
 
 

@@ -1,5 +1,6 @@
 """A module through torch.export, as plain records. Nothing is decomposed: linear stays linear."""
 
+import re
 import warnings
 from collections.abc import Mapping
 
@@ -18,12 +19,14 @@ from torch.export.graph_signature import (
 from scalify.capture.failure import capture_failed
 from scalify.capture.fx import DTYPES, FxReader, origin, pure_operators, tensor_type
 from scalify.capture.lines import all_lines
+from scalify.capture.spelled import doubtful, spell
 from scalify.capture.target import Built
 from scalify.errors import CaptureFailed
 from scalify.ir.mesh import SINGLE, Groups, Mesh
 from scalify.load.torch_export.program import Parameter, Program, Ref, Result, ValueName
 from scalify.load.torch_export.scalars import STORED
 from scalify.load.torch_export.tensors import Stored, valued
+from scalify.load.torch_export.translate import translate
 
 _ROLES = {InputKind.PARAMETER: "parameter", InputKind.BUFFER: "buffer", InputKind.CONSTANT_TENSOR: "buffer"}
 _UPDATES = (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION, OutputKind.PARAMETER_MUTATION)
@@ -34,13 +37,25 @@ def export(module: Built) -> ExportedProgram:
     try:
         with warnings.catch_warnings(), all_lines():
             warnings.simplefilter("ignore")
-            return torch.export.export(module.module, tuple(module.args), dict(module.kwargs), strict=False)
+            exported = torch.export.export(
+                module.module, tuple(module.args), dict(module.kwargs), strict=False
+            )
     except Exception as error:
         raise capture_failed(
             error,
             what="torch.export cannot export the module",
             hint="run torch.export.export(module, args, strict=False) on it to see the whole report",
         ) from error
+    if doubtful(exported):
+        spell(exported, _unknown(exported))
+    return exported
+
+
+def _unknown(exported: ExportedProgram) -> frozenset[str]:
+    """Names and operators of the calls for which the IR has no meaning."""
+    opaque = [node for node in translate(program_of(exported, name="")).nodes if node.op == "opaque"]
+    targets = (re.split("[ #]", str(node.attrs["target"]))[0] for node in opaque)
+    return frozenset({*targets, *(str(node.id).partition(".")[0] for node in opaque)})
 
 
 def program_of(

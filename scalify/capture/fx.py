@@ -32,7 +32,10 @@ def tensor_type(tensor: torch.Tensor, what: str) -> TensorType:
     if tensor.dtype not in DTYPES:
         raise CaptureFailed(f"{what} is of type {tensor.dtype}, which is not read", hint="use another type")
     if any(type(size) is not int for size in tensor.shape):
-        raise CaptureFailed(f"{what} has symbolic sizes", hint="capture with fixed shapes")
+        raise CaptureFailed(
+            f"{what} is of a size that depends on values",
+            hint="use operators of fixed shapes: torch.where for a mask, a capacity for what is chosen",
+        )
     return TensorType(DTYPES[tensor.dtype], tuple(int(size) for size in tensor.shape))
 
 
@@ -96,7 +99,17 @@ class FxReader:
             raise CaptureFailed(
                 f"the graph calls {node.target}, no operator of PyTorch", hint="use tensor operators"
             )
-        calls.append(self._call(node))
+        try:
+            calls.append(self._call(node))
+        except CaptureFailed as error:
+            raise CaptureFailed(f"{error}{self._at(node)}", hint=error.hint) from error
+
+    def _at(self, node: Node) -> str:
+        stack = self._stack(node)
+        return f" (at {stack[-1].file}:{stack[-1].line})" if stack else ""
+
+    def _stack(self, node: Node) -> tuple[Site, ...]:
+        return self.stacks.get(node.name) or frames(node.meta.get("stack_trace") or "")
 
     def _item(self, node: Node) -> ValueName:
         source, place = node.args[0], node.args[1]
@@ -116,7 +129,7 @@ class FxReader:
             target=str(target) if isinstance(target, OpOverload) else f"higher_order.{target}",
             arguments=MappingProxyType(arguments),
             results=self._results(node),
-            stack=self.stacks.get(node.name) or frames(node.meta.get("stack_trace") or ""),
+            stack=self._stack(node),
             scope=self._scope(node),
         )
 
@@ -158,6 +171,11 @@ class FxReader:
         if node in self._renamed:
             return Ref(self._renamed[node])
         value = node.meta.get("val")
+        if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool):
+            raise CaptureFailed(
+                f"a number, {node.name}, is read out of a tensor: what is done with it depends on values",
+                hint="keep it a tensor: multiply by it, or look up with torch.index_select or torch.gather",
+            )
         return value if isinstance(value, bool | int | float) else Ref(ValueName(node.name))
 
 

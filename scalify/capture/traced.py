@@ -80,7 +80,7 @@ def traced(
 
     takes = [*step.given, *(Given(label=one.label, role="input", tensor=one.like) for one in asked)]
     tensors = [local(given.tensor) for given in takes]
-    graph = _traceable(step, lambda: _recorded(run, tensors, learns=step.learns))
+    graph = _traceable(step, lambda: _recorded(run, tensors))
     reader = FxReader(graph, MappingProxyType(watch.scopes), MappingProxyType(watch.stacks))
     program = _program(graph, reader, takes, labels, name, mesh)
     return replace(program, notes=(RECORDED,)) if differentiates else program
@@ -200,9 +200,8 @@ def _traceable(step: _Step, run: Callable[[], Made]) -> Made:
         ) from error
 
 
-def _recorded(run: Callable[..., object], tensors: list[object], *, learns: bool) -> GraphModule:
-    table = dict(DECOMPOSED) if learns else {}
-    return make_fx(run, tracing_mode="fake", decomposition_table=table)(*tensors)
+def _recorded(run: Callable[..., object], tensors: list[object]) -> GraphModule:
+    return make_fx(run, tracing_mode="fake", decomposition_table=dict(DECOMPOSED))(*tensors)
 
 
 def _program(

@@ -36,6 +36,20 @@ PIECEWISE = frozenset({"aten.broadcast_tensors", "aten.meshgrid"})
 # Said to be functional: what is received is in the tensor that they are given.
 RECEIVES = frozenset({"_c10d_functional.irecv.default"})
 
+# In place, but of where a tensor's elements stand: what it is called afterwards is a view of it.
+RESHAPED = frozenset(
+    f"aten.{name}_.{overload}"
+    for name in ("squeeze", "unsqueeze", "transpose", "swapaxes", "swapdims", "t")
+    for overload in ("default", "dim", "dims")
+)
+
+# Normalisations that keep statistics, and the argument that says so.
+UPDATES_STATISTICS = {
+    "aten.batch_norm.default": "training",
+    "aten.native_batch_norm.default": "training",
+    "aten.instance_norm.default": "use_input_stats",
+}
+
 _DRAWS = re.compile(r"dropout|rand|bernoulli|multinomial|normal|uniform|exponential|poisson|sample|attention")
 
 _PURE_NAMESPACES = frozenset({"aten", "prims", "_c10d_functional"})

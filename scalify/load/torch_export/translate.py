@@ -17,6 +17,8 @@ from scalify.load.torch_export.aliasing import (
     INLINED,
     PIECEWISE,
     RECEIVES,
+    RESHAPED,
+    UPDATES_STATISTICS,
     Sharing,
     draws,
     is_pure,
@@ -55,7 +57,8 @@ def _target(name: str) -> _Target:
     if name in RECEIVES:
         return _Target(f"{namespace}.{operator}", overload, True)
     in_place = operator.endswith("_") and not operator.endswith("__")
-    return _Target(f"{namespace}.{operator[:-1] if in_place else operator}", overload, in_place)
+    base = f"{namespace}.{operator[:-1] if in_place else operator}"
+    return _Target(base, overload, in_place and name not in RESHAPED)
 
 
 class _Translation:
@@ -186,7 +189,7 @@ class _Translation:
         sources = given(call)
         made = [value and self._unknown(call, value.type, place) for place, value in enumerate(call.results)]
         hidden = self._hidden(call)
-        for source in () if self._is_pure(call) else sources:
+        for source in self._written(call):
             self._memory.spoil(source.name, hidden)
         for value, wire in zip(call.results, made, strict=True):
             if value is None or wire is None:
@@ -195,6 +198,10 @@ class _Translation:
                 self._memory.view(value, sources[0].name, wire, certain=False)
             else:
                 self._memory.new(value, wire)
+
+    def _written(self, call: Call) -> tuple[Ref, ...]:
+        """What a call without a meaning may have written to."""
+        return statistics(call) if self._is_pure(call) else given(call)
 
     def _is_pure(self, call: Call) -> bool:
         return is_pure(call.target) or call.target in self._program.pure
@@ -207,8 +214,10 @@ class _Translation:
                 self._only_reads(step) for body in inner for step in body.calls
             )
         target = _target(call.target)
-        return not target.in_place and (
-            call.target in IGNORED or self._is_pure(call) or target.base in MEANINGS
+        return (
+            not target.in_place
+            and not statistics(call)
+            and (call.target in IGNORED or self._is_pure(call) or target.base in MEANINGS)
         )
 
     def _unknown(self, call: Call, type_: TensorType, number: int) -> Wire:
@@ -259,6 +268,14 @@ class _Translation:
 def given(call: Call) -> tuple[Ref, ...]:
     """The tensors that a call is given, in order."""
     return tuple(ref for argument in call.arguments.values() for ref in refs(argument))
+
+
+def statistics(call: Call) -> tuple[Ref, ...]:
+    """Running statistics that a normalisation writes to while training, though its schema does not say so."""
+    if call.target not in UPDATES_STATISTICS or not call.arguments.get(UPDATES_STATISTICS[call.target]):
+        return ()
+    named = (call.arguments.get(name) for name in ("running_mean", "running_var"))
+    return tuple(ref for ref in named if isinstance(ref, Ref))
 
 
 def refs(argument: Argument) -> tuple[Ref, ...]:
