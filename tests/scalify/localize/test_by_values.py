@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import islice
 
 import pytest
 from scalify_cases import Layout, Pair, Program, case_names, load_pair, replicated, sharded, suspect_lines
+from scalify_mutants import mutants
 
 from scalify.ir.graph import Graph, NodeId
 from scalify.localize.by_values import locate
@@ -307,3 +309,20 @@ def test_what_two_wrong_values_come_from_is_named_although_neither_alone_mends()
     suspect = blamed(made(rotated, rotated_by_the_other_row, inputs, {"y": replicated}))
     assert suspect is not None
     assert (suspect.candidate.op in ("slice", "reshape"), suspect.mended) == (True, True)
+
+
+def test_whatever_is_changed_a_node_of_the_candidate_is_named() -> None:
+    pair = of_mlp(lambda p, part, x: p.add("add", p.over_ranks(part), x))
+    tried = 0
+    for mutant in islice(mutants(pair.candidate), 60):
+        changed = replace(pair, candidate=mutant.graph)
+        relations = changed.relations()
+        sides = pair_of(changed.baseline, changed.candidate, relations)
+        found = search(sides, relations.outputs, Search(duration_s=5.0, draws=4)).found
+        if found is None:
+            continue
+        tried += 1
+        suspect = locate(changed.baseline, changed.candidate, relations, sides.given(found.draw))
+        assert suspect is not None
+        assert suspect.candidate.node in changed.candidate.by_id()
+    assert tried > 10
