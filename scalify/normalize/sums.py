@@ -133,7 +133,21 @@ def _over_both(low: Lowering, left: Summands, right: Summands, kept: int) -> Acc
         )
         if joined is not None and dim in joined.index.reads():
             return low.terms.fold("sum", (joined,), total)
-    return None
+    return _side_by_side(low, left, right, kept)
+
+
+def _side_by_side(low: Lowering, left: Summands, right: Summands, kept: int) -> Access | None:
+    """Sums over the same of two elements, as of two texts: the sum over both of them as well."""
+    (first, count), (second, other_count) = left, right
+    if not count or count != other_count:
+        return None
+    one, other = widened(low.terms, first, kept), widened(low.terms, second, kept)
+    if one is None or other is None:
+        return None
+    joined = neighbours(low.terms, one, other, kept) or neighbours(low.terms, other, one, kept)
+    if joined is None or kept not in joined.index.reads():
+        return None
+    return low.terms.fold("sum", (joined,), count + 1)
 
 
 def _opened(low: Lowering, one: Access, other: Access) -> Iterator[tuple[Summands, Summands]]:
