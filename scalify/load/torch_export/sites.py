@@ -27,6 +27,7 @@ def frames(trace: str) -> tuple[Site, ...]:
     )
 
 
+@lru_cache(maxsize=20_000)
 def is_users(file: str) -> bool:
     """Whether a frame of this file is not PyTorch's own."""
     return _TORCH.search(file) is None

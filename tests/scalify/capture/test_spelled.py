@@ -38,6 +38,9 @@ def smoothed_losses(x: Tensor, target: Tensor) -> object:
         F.cross_entropy(x, target, label_smoothing=0.1),
         F.cross_entropy(x, target, label_smoothing=0.1, ignore_index=1, reduction="sum"),
         F.cross_entropy(x, x.softmax(-1)),
+        F.cross_entropy(x, target, x[0].abs()),
+        F.cross_entropy(x, target, x[0].abs(), ignore_index=1, label_smoothing=0.1),
+        F.cross_entropy(x, target, x[0].abs(), reduction="none"),
         F.cross_entropy(x, target),
     )
 

@@ -41,23 +41,17 @@ def _cross_entropy(op: Operation) -> Wire:
 
 def _nll_loss(op: Operation) -> Wire:
     """Minus the entry of the target's column; rows whose target is ignored count nothing."""
-    if op.has("weight"):
-        raise Unmodelled("a loss with weights")
     log_probs, target = op.tensor("self"), op.tensor("target")
     if len(log_probs.shape) != 2:
         raise Unmodelled("a loss of more than rows")
-    column = op.emit.reshape(target, (*target.shape, 1))
-    ignored = op.emit.elementwise(
-        "eq", column, op.emit.constant(target.dtype, op.integer("ignore_index", -100)), dtype="bool"
-    )
-    safe = op.emit.elementwise(
-        "where", ignored, op.emit.constant(target.dtype, 0), column, dtype=target.dtype
-    )
-    picked = op.emit.emit("take_along", log_probs, safe, attrs={"axis": 1})
     dtype = log_probs.dtype
-    loss = op.emit.elementwise("neg", picked, dtype=dtype)
-    loss = op.emit.elementwise("where", ignored, op.emit.constant(dtype, 0), loss, dtype=dtype)
-    rows = op.emit.reshape(loss, target.shape)
+    ignored, safe = _targets(op)
+    column = op.emit.reshape(safe, (*safe.shape, 1))
+    picked = op.emit.emit("take_along", log_probs, column, attrs={"axis": 1})
+    loss = op.emit.elementwise("neg", op.emit.reshape(picked, target.shape), dtype=dtype)
+    if op.has("weight"):
+        loss = op.emit.elementwise("mul", loss, _weights(op, safe), dtype=dtype)
+    rows = op.emit.elementwise("where", ignored, op.emit.constant(dtype, 0), loss, dtype=dtype)
     if reduction(op) == "none":
         return rows
     total = op.emit.reduce("sum", rows, (0,), False, dtype)
@@ -66,12 +60,31 @@ def _nll_loss(op: Operation) -> Wire:
     return op.emit.elementwise("div", total, _counted(op, dtype), dtype=dtype)
 
 
-def _counted(op: Operation, dtype: DType) -> Wire:
-    """How many rows are not ignored."""
+def _targets(op: Operation) -> tuple[Wire, Wire]:
+    """Which rows are ignored, and their targets with a class in place of those."""
     target = op.tensor("target")
     number = op.emit.constant(target.dtype, op.integer("ignore_index", -100))
-    kept = op.emit.elementwise("ne", target, number, dtype="bool")
-    return op.emit.reduce("sum", op.emit.cast(kept, dtype), (0,), False, dtype)
+    ignored = op.emit.elementwise("eq", target, number, dtype="bool")
+    first = op.emit.constant(target.dtype, 0)
+    return ignored, op.emit.elementwise("where", ignored, first, target, dtype=target.dtype)
+
+
+def _weights(op: Operation, target: Wire) -> Wire:
+    """What a row counts: the weight of its class."""
+    return op.emit.emit("take", op.tensor("weight"), target, attrs={"axis": 0})
+
+
+def _counted(op: Operation, dtype: DType) -> Wire:
+    """How many rows are not ignored, or what they weigh."""
+    if op.has("weight"):
+        ignored, safe = _targets(op)
+        nothing = op.emit.constant(dtype, 0)
+        kept = op.emit.elementwise("where", ignored, nothing, _weights(op, safe), dtype=dtype)
+    else:
+        target = op.tensor("target")
+        number = op.emit.constant(target.dtype, op.integer("ignore_index", -100))
+        kept = op.emit.cast(op.emit.elementwise("ne", target, number, dtype="bool"), dtype)
+    return op.emit.reduce("sum", kept, (0,), False, dtype)
 
 
 def _nll_forward(op: Operation) -> Outcome:
