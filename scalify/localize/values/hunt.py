@@ -172,6 +172,7 @@ class Hunt:
             changed: dict[NodeId, PerRank] = {}
             for node in nodes:
                 held = self.state.get(node.id, "right") in ("right", "pending" if kind == PENDING else "")
+                held = held or self._becomes_right(node)
                 right = None if held else next((r for r in self._rights(node) if r.kind == kind), None)
                 if right is not None:
                     changed[node.id] = right.value
@@ -180,6 +181,14 @@ class Hunt:
                 if outcome.is_good:
                     return self._of_line(first, kind, outcome)
         return None
+
+    def _becomes_right(self, node: Node) -> bool:
+        """Whether what is pending is combined wherever a wrong output depends on it."""
+        graph = self.values.candidate.graph
+        ends = {output.value for output in graph.outputs if output.name in self.trials.wrong}
+        readers = (each.id for each in graph.nodes if node.id in each.operands and each.id in self.state)
+        right = all(self.state[each] == "right" for each in readers)
+        return right and node.id in self.pending and node.id not in ends
 
     def _by_cut(self, begin: Sequence[Node]) -> Iterator[Found]:
         """What has no right value of its own: those that come next and have one, all at once."""
