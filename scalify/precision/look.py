@@ -4,6 +4,8 @@ In: a problem. Out: findings, in the order of the candidate; none at once where 
 format, and the baseline none finer. They say nothing of equality over the reals, and change no verdict.
 """
 
+from dataclasses import replace
+
 from scalify.ir.graph import DType, Graph
 from scalify.precision.finding import PrecisionFinding
 from scalify.precision.formats import is_rounding, loses
@@ -28,7 +30,26 @@ def precision(baseline: Graph, candidate: Graph, relations: Relations) -> tuple[
         return ()
     from scalify.precision.measure import measured
 
-    return measured(found, baseline, candidate, relations)
+    return _on_lines(measured(found, baseline, candidate, relations), baseline, candidate)
+
+
+def _on_lines(
+    found: tuple[PrecisionFinding, ...], baseline: Graph, candidate: Graph
+) -> tuple[PrecisionFinding, ...]:
+    """Findings with the line on which they part from what is computed rightly, as for suspects."""
+    from scalify.localize.frames import Lines, line_of
+
+    lines = Lines(baseline, candidate)
+    nodes = {node.id: node for node in candidate.nodes}
+    # What is found on one line is said once, though it may be found in many nodes.
+    stacks = {nodes[finding.candidate.node].stack for finding in found}
+    right = [node for node in candidate.nodes if node.stack not in stacks]
+    places = (finding.candidate for finding in found)
+    sites = (line_of(nodes[place.node], lines.outward(nodes[place.node], right)) for place in places)
+    return tuple(
+        replace(finding, candidate=replace(finding.candidate, site=site))
+        for finding, site in zip(found, sites, strict=True)
+    )
 
 
 def _formats(graph: Graph) -> frozenset[DType]:
