@@ -1,12 +1,13 @@
 """Mistakes planted in graphs: well-formed, the same whenever drawn, and blamed on the right nodes.
 
-And what the benchmark counts of them.
+And what the benchmark has published of them: the page holds what the file holds, and nothing wrong is proved.
 """
 
 from graph_edits import Edit
-from model_mutants import CLASSES, chosen
-from mutation.judging import Judged, Named, Outcome
-from mutation.results import Tried, errors, summary
+from model_mutants import CLASSES, SEED, chosen
+from mutation.judging import Judged, Named, Outcome, arguments
+from mutation.programs import PROGRAMS
+from mutation.results import DOCS, RESULT, Tried, errors, read, rows, summary, with_table
 from scalify_cases import Program
 from scalify_files import perceptron
 from wrong_collectives import missing_collective
@@ -182,3 +183,13 @@ def test_rates_are_of_what_is_wrong():
         "unknown": 1,
         "proved": 0,
     }
+
+
+def test_what_was_published_proves_nothing_wrong_and_the_page_holds_it():
+    results, argued = read(), arguments()
+    assert not errors(results, argued)
+    page = DOCS.read_text(encoding="utf-8")
+    assert with_table(page, results, argued) == page
+    assert {program.name for program in PROGRAMS} >= results.keys()
+    assert summary(rows(results), argued)["proved"] == 0
+    assert f'"seed": {SEED}' in RESULT.read_text(encoding="utf-8")
