@@ -95,6 +95,17 @@ def with_infinity(value: Array) -> Array:
     return np.where(np.abs(value) >= MASKING, np.copysign(np.inf, value), value)
 
 
+def with_level(node: Node, level: float) -> Attr:
+    """The numbers of a constant that masks, none as large as masks are filled with but so large."""
+    data = node.attrs["data"]
+    if not isinstance(data, tuple):
+        return data
+    return tuple(
+        float(np.copysign(level, each)) if isinstance(each, int | float) and abs(each) >= MASKING else each
+        for each in data
+    )
+
+
 def _data(node: Node) -> Array:
     data = node.attrs.get("data")
     if KIND_OF[node.type.dtype] != "float" or not isinstance(data, tuple):

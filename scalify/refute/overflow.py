@@ -17,11 +17,11 @@ _GROWING = frozenset({
 
 class Overflow:
     """Watches a run (``Ways.seen``): ``excuses`` elements without a value once a growing op made infinity out
-    of finite numbers; or from the beginning, where they may be ``excused`` by something else.
+    of finite numbers.
     """
 
-    def __init__(self, *, excused: bool = False) -> None:
-        self.excuses = excused
+    def __init__(self) -> None:
+        self.excuses = False
         self._unbounded: set[NodeId] = set()
 
     def seen(self, node: Node, values: PerRank) -> PerRank:

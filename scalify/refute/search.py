@@ -24,6 +24,7 @@ from scalify.refute.pair import Pair
 from scalify.refute.places import computed_places
 from scalify.refute.run import Ways, run
 from scalify.refute.unknown import unknown_outputs
+from scalify.refute.unmasked import can_tell, inexcusable
 from scalify.relate.model import OutputRelation
 from scalify.verdict import Draw
 
@@ -90,24 +91,41 @@ def differing(pair: Pair, relations: Sequence[OutputRelation], draw: Draw) -> tu
     finite = [np.isfinite(value).any() for each in relations for value in baseline[each.baseline]]
     if not any(finite):
         return None, False
-    over = Overflow(excused=masks(pair.candidate))
+    over = Overflow()
     try:
         candidate = run(pair.candidate, own, draw, Ways(seen=over.seen))
     except OutOfRange as error:
         if computed_places(pair.candidate):
             return None, True
         return _beyond(pair, relations, draw, baseline, str(error)), True
-    outputs = baseline, candidate
-    if not any(_apart(each, outputs, None, over) for each in relations):
-        return None, True
-    bounds = (
-        rounding(pair.baseline, given, draw, baseline, garbage=True),
-        rounding(pair.candidate, own, draw, candidate),
-    )
-    apart = [_apart(each, outputs, bounds, over) for each in relations]
-    certain = tuple(each for each in apart if each is not None)
+    certain = _certain(pair, relations, draw, (baseline, candidate), overflowed=over.excuses)
     certain = _confirmed(pair, certain, draw)
     return (Found(draw=draw, differing=certain) if certain else None), True
+
+
+def _certain(
+    pair: Pair,
+    relations: Sequence[OutputRelation],
+    draw: Draw,
+    outputs: tuple[Outputs, Outputs],
+    *,
+    overflowed: bool,
+) -> tuple[Compared, ...]:
+    """Where outputs differ by more than rounding and masks explain."""
+    excused = overflowed or masks(pair.candidate)
+    is_seen = not overflowed and can_tell(pair)
+    if not any(_apart(each, outputs, None, excused and not is_seen) for each in relations):
+        return ()
+    given, own = pair.given(draw)
+    bounds = (
+        rounding(pair.baseline, given, draw, outputs[0], garbage=True),
+        rounding(pair.candidate, own, draw, outputs[1]),
+    )
+    apart = [_apart(each, outputs, bounds, excused) for each in relations]
+    if is_seen and not any(apart):
+        nothing = [_apart(each, outputs, bounds, excused=False) for each in relations]
+        apart = [inexcusable(pair, draw, each) for each in nothing if each is not None]
+    return tuple(each for each in apart if each is not None and each.differing)
 
 
 def _confirmed(pair: Pair, found: tuple[Compared, ...], draw: Draw) -> tuple[Compared, ...]:
@@ -145,7 +163,7 @@ def _beyond(
         each.candidate: [np.full(shapes[each.candidate].shape, np.nan)] * pair.candidate.mesh.size
         for each in relations
     }
-    apart = [_apart(each, (baseline, nothing), None, Overflow()) for each in relations]
+    apart = [_apart(each, (baseline, nothing), None, excused=False) for each in relations]
     found = tuple(each for each in apart if each is not None)
     return Found(draw=draw, differing=found, beyond=error) if found else None
 
@@ -154,7 +172,7 @@ def _apart(
     relation: OutputRelation,
     outputs: tuple[Outputs, Outputs],
     bounds: tuple[Mapping[str, Sequence[Array]], Mapping[str, Sequence[Array]]] | None,
-    over: Overflow,
+    excused: bool,
 ) -> Compared | None:
-    one = compared(relation, outputs, bounds, overflowed=over.excuses)
+    one = compared(relation, outputs, bounds, overflowed=excused)
     return one if one.differing else None
