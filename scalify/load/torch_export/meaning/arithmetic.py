@@ -156,7 +156,8 @@ def _logaddexp(op: Operation) -> Wire:
     x, y = operand(op, "self", dtype), operand(op, "other", dtype)
     most = emit.elementwise("max", x, y, dtype=dtype)
     powers = [
-        emit.elementwise("exp", emit.elementwise("sub", one, most, dtype=dtype), dtype=dtype) for one in (x, y)
+        emit.elementwise("exp", emit.elementwise("sub", one, most, dtype=dtype), dtype=dtype)
+        for one in (x, y)
     ]
     total = emit.elementwise("log", emit.elementwise("add", *powers, dtype=dtype), dtype=dtype)
     return emit.elementwise("add", most, total, dtype=dtype)
