@@ -60,7 +60,12 @@ def rounding_division(i: Tensor, j: Tensor, x: Tensor) -> object:
 
 @CASES.add(reals(4), reals(4), reals(4))
 def fused(x: Tensor, y: Tensor, z: Tensor) -> object:
-    return (torch.addcmul(x, y, z, value=0.5), torch.lerp(x, y, 0.3), torch.addcdiv(x, y, z), torch.logaddexp(x, y))
+    return (
+        torch.addcmul(x, y, z, value=0.5),
+        torch.lerp(x, y, 0.3),
+        torch.addcdiv(x, y, z),
+        torch.logaddexp(x, y),
+    )
 
 
 @CASES.add(reals(3, 4))
