@@ -19,6 +19,7 @@ from scalify.ir.graph import Graph, Node, NodeId
 from scalify.ir.ops.dtypes import KIND_OF
 from scalify.ir.ops.meaning.storage import rounded
 from scalify.precision.finding import PrecisionError, PrecisionFinding
+from scalify.refute.cost import products
 from scalify.refute.place import on_ranks
 from scalify.relate.model import Relations
 
@@ -64,22 +65,13 @@ def _is_small(graph: Graph) -> bool:
     if graph.unrolled:
         return False
     elements = sum(prod(node.type.shape) for node in graph.nodes) * graph.mesh.size
-    nodes = graph.by_id()
-    products = sum(_products(node, nodes) for node in graph.nodes) * graph.mesh.size
-    return elements <= MOST_ELEMENTS and products <= MOST_PRODUCTS
-
-
-def _products(node: Node, nodes: Mapping[NodeId, Node]) -> int:
-    """How many numbers an einsum multiplies."""
-    if node.op != "einsum":
-        return 0
-    letters = str(node.attrs["spec"]).partition("->")[0].split(",")
-    sizes = {
-        letter: size
-        for part, operand in zip(letters, node.operands, strict=True)
-        for letter, size in zip(part, nodes[operand].type.shape, strict=True)
-    }
-    return prod(sizes.values())
+    shapes = {node.id: node.type.shape for node in graph.nodes}
+    multiplied = sum(
+        products(node, [shapes[operand] for operand in node.operands])
+        for node in graph.nodes
+        if node.op == "einsum"
+    )
+    return elements <= MOST_ELEMENTS and multiplied * graph.mesh.size <= MOST_PRODUCTS
 
 
 def _values(baseline: Graph) -> dict[NodeId, Array]:

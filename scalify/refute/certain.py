@@ -25,7 +25,7 @@ from scalify.refute.doubt import Doubts, Jumps, Look, doubts, watching
 from scalify.refute.doubt.sources import POWERS, SMALLEST
 from scalify.refute.loose import is_loose, loosened
 from scalify.refute.pair import Given
-from scalify.refute.run import Ways, run
+from scalify.refute.run import run
 from scalify.verdict import Draw
 
 NOISE = 2.0**-36
@@ -54,12 +54,12 @@ def rounding(
     it has one that is in doubt. ``garbage`` says that what memory held is in doubt too.
     """
     jumps = Jumps(FACTOR)
-    wrapped = run(graph, given, draw, Ways(seen=watching(graph, _recorded(jumps))))
+    wrapped = run(graph, given, draw, watching(graph, _recorded(jumps)))
     widest = {name: [np.zeros(value.shape) for value in values] for name, values in wrapped.items()}
     try:
         for number in range(RUNS):
             loose = loosened(moved_attributes(graph, number))
-            noisy = run(loose, given, draw, Ways(seen=watching(loose, _noise(graph, number, jumps))))
+            noisy = run(loose, given, draw, watching(loose, _noise(graph, number, jumps)))
             for name, values in noisy.items():
                 for rank, value in enumerate(values):
                     widest[name][rank] = np.maximum(widest[name][rank], _spread(plain[name][rank], value))

@@ -1,5 +1,6 @@
 """What it takes to run a program in NumPy, estimated beforehand: memory at its peak, and multiplications."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -50,16 +51,21 @@ def _bytes(node: Node) -> int:
     return 0 if node.op in VIEWS else BYTES_EACH * prod(node.type.shape)
 
 
+def products(einsum: Node, shapes: Sequence[tuple[int, ...]]) -> int:
+    """How many products an einsum takes, from the shapes of its operands."""
+    left, _, _ = str(einsum.attrs["spec"]).partition("->")
+    sizes = {
+        letter: size
+        for letters, shape in zip(left.split(","), shapes, strict=True)
+        for letter, size in zip(letters, shape, strict=True)
+    }
+    return prod(sizes.values())
+
+
 def _operations(node: Node, shapes: list[tuple[int, ...]]) -> float:
     elements = float(prod(node.type.shape))
     if node.op == "einsum":
-        left, _, _ = str(node.attrs["spec"]).partition("->")
-        sizes = {
-            letter: size
-            for letters, shape in zip(left.split(","), shapes, strict=True)
-            for letter, size in zip(letters, shape, strict=True)
-        }
-        return float(prod(sizes.values()))
+        return float(products(node, shapes))
     if node.op == "attention":
         return 2.0 * elements * shapes[1][-2]
     return elements * (3.0 if node.operands else 10.0)

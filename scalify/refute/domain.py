@@ -7,8 +7,10 @@ compared with: at these, masks and conditions turn over. Values are followed thr
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 from scalify.ir.graph import Graph, Node, NodeId
+from scalify.ir.look_ups import indices
 from scalify.ir.mesh import RankInt
 from scalify.ir.ops.dtypes import KIND_OF
 from scalify.verdict import Domain
@@ -82,19 +84,13 @@ def _follow(state: _State, node: Node) -> None:
 
 def _said(state: _State, node: Node, place: int) -> Domain | None:
     """What an op says of one of its operands."""
-    shapes = [state.nodes[operand].type.shape for operand in node.operands]
+    for at, dim in indices(node):
+        if at == place:
+            size = state.nodes[node.operands[0]].type.shape[dim]
+            return Domain(size=size, distinct=node.attrs.get("mode") == "set")
     match node.op, place:
-        case ("take" | "take_along", 1):
-            return Domain(size=shapes[0][_integer(node, "axis")])
-        case ("scatter", 1):
-            is_set = node.attrs.get("mode") == "set"
-            return Domain(size=shapes[0][_integer(node, "axis")], distinct=is_set)
-        case ("index_put", _) if place >= 2:
-            return Domain(size=shapes[0][place - 2], distinct=node.attrs.get("mode") == "set")
         case ("one_hot", 0):
-            return Domain(size=_integer(node, "classes"))
-        case ("cross_entropy", 1):
-            return Domain(size=shapes[0][1])
+            return Domain(size=cast(int, node.attrs["classes"]))
         case ("div" | "reciprocal" | "mod" | "rem" | "floordiv", _) if place == len(node.operands) - 1:
             return Domain(positive=True)
         case (op, 0) if op in _OF_POSITIVE:
@@ -103,11 +99,6 @@ def _said(state: _State, node: Node, place: int) -> Domain | None:
             return Domain(positive=True)
         case _:
             return None
-
-
-def _integer(node: Node, name: str) -> int:
-    value = node.attrs[name]
-    return value if isinstance(value, int) else 0
 
 
 def _constants(state: _State, node: Node) -> tuple[float, ...]:

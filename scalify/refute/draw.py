@@ -125,12 +125,13 @@ def drawn(draw: Draw, given: Input, *, copy: int = 0) -> Array:
 def drawn_at(draw: Draw, given: Input, numbers: Array, *, copy: int = 0) -> Array:
     """Some elements, by their numbers in row-major order."""
     family = FAMILIES[draw.family]
-    words = bits(key_of(draw.family, draw.seed, given.name, copy), numbers)
+    key = key_of(draw.family, draw.seed, given.name, copy)
+    words = bits(key, numbers)
     kind = KIND_OF[given.type.dtype]
     if kind == "bool":
         return below(words, 2) > 0
     if kind == "int":
-        return _wholes(family, words, given, numbers)
+        return _wholes(family, words, given, numbers, int(bits(key, np.arange(1))[0]))
     scale = _scale(given) if family.scaled else 1.0
     values = family.reals(words, given.domain)
     if given.domain.positive:
@@ -141,12 +142,12 @@ def drawn_at(draw: Draw, given: Input, numbers: Array, *, copy: int = 0) -> Arra
     return scale * values
 
 
-def _wholes(family: Family, words: Bits, given: Input, numbers: Array) -> Array:
+def _wholes(family: Family, words: Bits, given: Input, numbers: Array, first: int) -> Array:
     size = max(given.domain.size or UNBOUNDED, 1)
     count = prod(given.type.shape)
     if given.domain.distinct and 1 < count <= size:
         # What is written to the same place twice depends on an order that nobody states.
-        keys = bits(int(words[0]) if numbers.size == count else 0, np.arange(size))
+        keys = bits(first, np.arange(size))
         return np.argsort(keys, kind="stable")[numbers]
     values = family.wholes(words, size, given.domain)
     return values + 1 if given.domain.positive and given.domain.size is None else values

@@ -1,10 +1,8 @@
 """Places that a program computes from real numbers: one bit of rounding may move them beyond a table."""
 
 from scalify.ir.graph import Graph, NodeId
+from scalify.ir.look_ups import indices
 from scalify.ir.ops.dtypes import KIND_OF
-
-_LOOK_UPS = {"take": 1, "take_along": 1, "scatter": 1, "index_put": 2, "cross_entropy": 1}
-"""The first operand of each that says where."""
 
 
 def computed_places(graph: Graph) -> bool:
@@ -15,9 +13,6 @@ def computed_places(graph: Graph) -> bool:
         cast = node.op == "cast" and kinds[node.id] == "int" and kinds[node.operands[0]] == "float"
         if cast or any(operand in found for operand in node.operands):
             found.add(node.id)
-        places = node.operands[_LOOK_UPS[node.op] :] if node.op in _LOOK_UPS else ()
-        if node.op in ("take", "take_along", "scatter", "cross_entropy"):
-            places = places[:1]
-        if any(place in found for place in places):
+        if any(node.operands[at] in found for at, _ in indices(node)):
             return True
     return False

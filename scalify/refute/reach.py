@@ -5,12 +5,12 @@ values it was tried; or Refuted, where the candidate reads beyond a table althou
 what indices depend on is run, which in most programs is little.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 from scalify.ir.evaluate import PerRank
 from scalify.ir.graph import Graph, Node, NodeId, Output
+from scalify.ir.look_ups import indices
 from scalify.localize.explain import place_of
 from scalify.refute.budget import Search
 from scalify.refute.draw import FAMILIES
@@ -19,6 +19,7 @@ from scalify.refute.pair import Pair, pair_of
 from scalify.refute.refute import witness
 from scalify.refute.run import run
 from scalify.refute.search import differing
+from scalify.refute.unknown import unknown_nodes
 from scalify.relate.model import Relations
 from scalify.verdict import Draw, Proved, Reason, Refuted, Suspect, Unknown, Verdict
 
@@ -42,16 +43,17 @@ def reached(
     if not own or candidate.unrolled:
         return _assuming(verdict, len(own), 0)
     pair = pair_of(baseline, candidate, relations)
-    parts = replace(pair, baseline=cone(baseline), candidate=cone(candidate))
+    given = look_ups(baseline)
+    parts = replace(pair, baseline=cone(baseline, given), candidate=cone(candidate, own))
     if not affordable(parts, budget):
         return _assuming(verdict, len(own), 0)
     tried = 0
     for draw in (Draw(family=family, seed=seed) for seed in range(SEEDS) for family in FAMILIES):
-        given = pair.given(draw)
-        if _beyond(look_ups(baseline), run(parts.baseline, given[0], draw)) is not None:
+        values, own_values = pair.given(draw)
+        if _beyond(given, run(parts.baseline, values, draw)) is not None:
             continue
         tried += 1
-        found = _beyond(own, run(parts.candidate, given[1], draw))
+        found = _beyond(own, run(parts.candidate, own_values, draw))
         if found is not None:
             return _refuted(pair, verdict, draw, found, budget)
     return _assuming(verdict, len(own), tried)
@@ -60,39 +62,32 @@ def reached(
 def look_ups(graph: Graph) -> tuple[LookUp, ...]:
     """All whose indices depend on an input, and on nothing that is not known."""
     depend: set[NodeId] = set()
-    unknown: set[NodeId] = set()
+    unknown = unknown_nodes(graph, memory=True)
     found: list[LookUp] = []
     shapes: dict[NodeId, tuple[int, ...]] = {}
     for node in graph.nodes:
         shapes[node.id] = node.type.shape
         if node.op == "input" or any(operand in depend for operand in node.operands):
             depend.add(node.id)
-        if node.op in ("opaque", "random") or any(operand in unknown for operand in node.operands):
-            unknown.add(node.id)
-        found.extend(each for each in _of(node, shapes) if each.index in depend - unknown)
+        # A loss may be given targets that it ignores, which are no rows.
+        for at, dim in indices(node) if node.op != "cross_entropy" else ():
+            index = node.operands[at]
+            if index in depend and index not in unknown:
+                found.append(LookUp(node, index, shapes[node.operands[0]][dim]))
     return tuple(found)
 
 
-def _of(node: Node, shapes: dict[NodeId, tuple[int, ...]]) -> Iterator[LookUp]:
-    if node.op in ("take", "take_along", "scatter"):
-        axis = cast(int, node.attrs["axis"])
-        yield LookUp(node, node.operands[1], shapes[node.operands[0]][axis])
-    if node.op == "index_put":
-        for dim, index in enumerate(node.operands[2:]):
-            yield LookUp(node, index, shapes[node.operands[0]][dim])
-
-
-def cone(graph: Graph) -> Graph:
+def cone(graph: Graph, asked: Sequence[LookUp]) -> Graph:
     """What the indices of look-ups depend on, with these as outputs."""
-    indices = dict.fromkeys(each.index for each in look_ups(graph))
-    needed = set(indices)
+    wanted = dict.fromkeys(each.index for each in asked)
+    needed = set(wanted)
     for node in reversed(graph.nodes):
         if node.id in needed:
             needed.update(node.operands)
     return replace(
         graph,
         nodes=tuple(node for node in graph.nodes if node.id in needed),
-        outputs=tuple(Output(name=str(index), value=index) for index in indices),
+        outputs=tuple(Output(name=str(index), value=index) for index in wanted),
     )
 
 

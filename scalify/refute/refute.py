@@ -17,6 +17,7 @@ from scalify.ir.ops.spec import Array
 from scalify.localize.by_values import locate
 from scalify.refute.budget import Search
 from scalify.refute.compare import difference, summary
+from scalify.refute.draw import Input
 from scalify.refute.lead import affordable, lead
 from scalify.refute.pair import Pair, pair_of
 from scalify.refute.search import Found, search
@@ -78,25 +79,26 @@ def witness(pair: Pair, found: Found) -> Witness:
     """What was found, to be kept."""
     given, _ = pair.given(found.draw)
     ordered = sorted(found.differing, key=lambda each: each.differing / max(each.counted, 1), reverse=True)
-    free = [str(node.attrs["name"]) for node in pair.candidate.inputs() if node.id not in _related(pair)]
+    free = [str(node.attrs["name"]) for node in pair.candidate.inputs() if node.id in pair.free]
     return Witness(
         draw=found.draw,
-        given=tuple(
-            GivenValue(
-                name=each.name,
-                dtype=each.type.dtype,
-                shape=each.type.shape,
-                role=each.role,
-                domain=each.domain,
-                sha256=digest(given[each.name]),
-                values=_values(given[each.name]),
-            )
-            for each in pair.inputs()
-        ),
+        given=tuple(_given(each, given[each.name]) for each in pair.inputs()),
         difference=difference(ordered[0]),
         outputs=tuple(summary(each) for each in ordered),
         free=(*free, *unwritten(pair.candidate)),
         beyond=found.beyond,
+    )
+
+
+def _given(input: Input, values: PerRank) -> GivenValue:
+    return GivenValue(
+        name=input.name,
+        dtype=input.type.dtype,
+        shape=input.type.shape,
+        role=input.role,
+        domain=input.domain,
+        sha256=digest(values),
+        values=_values(values),
     )
 
 
@@ -112,7 +114,3 @@ def _values(values: PerRank) -> tuple[float, ...] | None:
     if len(values) > 1 or prod(values[0].shape) > MOST_VALUES or values[0].dtype.kind == "c":
         return None
     return tuple(float(each) for each in values[0].ravel())
-
-
-def _related(pair: Pair) -> frozenset[str]:
-    return frozenset(str(relation.candidate) for relation in pair.relations.inputs)

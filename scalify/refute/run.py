@@ -1,6 +1,6 @@
 """One program on given values, with each input made just before it is first used."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from scalify.ir.evaluate import PerRank, Seen, evaluate
 from scalify.ir.graph import Graph, Node, NodeId
@@ -10,20 +10,12 @@ from scalify.refute.unknown import anything, runnable
 from scalify.verdict import Draw
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ways:
-    """How a program is run: ``seen`` watches its nodes."""
-
-    seen: Seen | None = None
-
-
-def run(graph: Graph, given: Given, draw: Draw, ways: Ways | None = None) -> dict[str, PerRank]:
-    """The outputs of one program by name, one array per rank."""
-    ways = ways or Ways()
+def run(graph: Graph, given: Given, draw: Draw, seen: Seen | None = None) -> dict[str, PerRank]:
+    """The outputs of one program by name, one array per rank; ``seen`` watches its nodes."""
     graph = runnable(graph)
     kept, instead = in_pieces(graph, given.piece) if isinstance(given, Made) else (graph, None)
     unknown = anything(graph, draw)
-    return evaluate(late(kept), given, stand_in=unknown, seen=ways.seen, instead=instead)
+    return evaluate(late(kept), given, stand_in=unknown, seen=seen, instead=instead)
 
 
 def late(graph: Graph) -> Graph:

@@ -22,7 +22,7 @@ from scalify.refute.draw import FAMILIES
 from scalify.refute.overflow import Overflow
 from scalify.refute.pair import Pair
 from scalify.refute.places import computed_places
-from scalify.refute.run import Ways, run
+from scalify.refute.run import run
 from scalify.refute.unknown import unknown_outputs
 from scalify.refute.unmasked import can_tell, inexcusable
 from scalify.relate.model import OutputRelation
@@ -46,11 +46,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sought:
-    """What came of a search: how many draws said something, and which outputs could not be compared."""
+    """What came of a search, and how many draws said something."""
 
     found: Found | None
     draws: int
-    unknown: frozenset[str]
 
 
 Outputs = Mapping[str, PerRank]
@@ -62,17 +61,16 @@ def search(pair: Pair, relations: Sequence[OutputRelation], budget: Search) -> S
     asked = tuple(
         each for each in relations if each.baseline not in unknown[0] and each.candidate not in unknown[1]
     )
-    not_compared = frozenset(each.candidate for each in relations if each not in asked)
     start_s = monotonic()
     said = 0
     for draw in _draws(budget.draws if asked else 0):
         found, useful = differing(pair, asked, draw)
         said += useful
         if found is not None:
-            return Sought(found=found, draws=said, unknown=not_compared)
+            return Sought(found=found, draws=said)
         if monotonic() - start_s > budget.duration_s:
             break
-    return Sought(found=None, draws=said, unknown=not_compared)
+    return Sought(found=None, draws=said)
 
 
 def _draws(count: int) -> Iterator[Draw]:
@@ -93,7 +91,7 @@ def differing(pair: Pair, relations: Sequence[OutputRelation], draw: Draw) -> tu
         return None, False
     over = Overflow()
     try:
-        candidate = run(pair.candidate, own, draw, Ways(seen=over.seen))
+        candidate = run(pair.candidate, own, draw, over.seen)
     except OutOfRange as error:
         if computed_places(pair.candidate):
             return None, True

@@ -50,13 +50,22 @@ def unwritten(graph: Graph) -> tuple[str, ...]:
     return tuple(f"memory never written: {node.id}" for node in graph.nodes if is_unwritten(node))
 
 
-def unknown_outputs(graph: Graph) -> frozenset[str]:
-    """Outputs that depend on random draws, unknown operations, or constants that are not in the graph."""
+def unknown_nodes(graph: Graph, *, memory: bool = False) -> frozenset[NodeId]:
+    """What depends on random draws, unknown operations, or constants that are not in the graph.
+
+    ``memory`` counts what nobody has written to as unknown too.
+    """
     tainted: set[NodeId] = set()
     for node in graph.nodes:
-        unknown = node.op in ("opaque", "random") and not is_unwritten(node)
+        unknown = node.op in ("opaque", "random") and (memory or not is_unwritten(node))
         if unknown or is_withheld(node) or any(operand in tainted for operand in node.operands):
             tainted.add(node.id)
+    return frozenset(tainted)
+
+
+def unknown_outputs(graph: Graph) -> frozenset[str]:
+    """Outputs of which nothing is known."""
+    tainted = unknown_nodes(graph)
     return frozenset(output.name for output in graph.outputs if output.value in tainted)
 
 

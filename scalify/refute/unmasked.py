@@ -20,7 +20,7 @@ from scalify.refute.compare import Compared, compared
 from scalify.refute.constants import masking, with_level
 from scalify.refute.overflow import Overflow
 from scalify.refute.pair import Pair
-from scalify.refute.run import Ways, run
+from scalify.refute.run import run
 from scalify.verdict import Draw
 
 LEVELS = (1024.0, 2048.0)
@@ -49,7 +49,7 @@ def _differs(pair: Pair, draw: Draw, one: Compared) -> Array:
     given, own = pair.given(draw)
     over = Overflow()
     try:
-        outputs = run(pair.baseline, given, draw), run(pair.candidate, own, draw, Ways(seen=over.seen))
+        outputs = run(pair.baseline, given, draw), run(pair.candidate, own, draw, over.seen)
     except OutOfRange:
         return nowhere
     bounds = (

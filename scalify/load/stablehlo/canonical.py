@@ -6,6 +6,7 @@ abort) ends this process and no other. It imports nothing of scalify, so that it
 
 import resource
 import sys
+from typing import Any
 
 MEMORY_BYTES = 8 * 2**30
 CPU_S = 120
@@ -15,19 +16,12 @@ FAILED = 3
 def main() -> int:
     """Parse, print, and say on standard error what is wrong."""
     from jaxlib.mlir import ir
-    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
-    from jaxlib.mlir.dialects import chlo, sdy, stablehlo
+    from jaxlib.mlir.dialects import stablehlo
 
+    context = dialects()
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     data = sys.stdin.buffer.read()
-    registry = ir.DialectRegistry()
-    _jax_mlir_ext.register_dialects(registry)
-    context = ir.Context()
-    context.append_dialect_registry(registry)
-    context.load_all_available_dialects()
-    for dialect in (sdy, chlo, stablehlo):
-        dialect.register_dialect(context)
     try:
         if data.startswith(b"ML\xefR"):
             module = stablehlo.deserialize_portable_artifact(context, data)
@@ -38,6 +32,22 @@ def main() -> int:
         return FAILED
     sys.stdout.write(str(module.operation.get_asm(enable_debug_info=True)))
     return 0
+
+
+def dialects() -> Any:
+    """MLIR's context with the dialects that JAX writes."""
+    from jaxlib.mlir import ir
+    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
+    from jaxlib.mlir.dialects import chlo, sdy, stablehlo
+
+    registry = ir.DialectRegistry()
+    _jax_mlir_ext.register_dialects(registry)
+    context = ir.Context()
+    context.append_dialect_registry(registry)
+    context.load_all_available_dialects()
+    for dialect in (sdy, chlo, stablehlo):
+        dialect.register_dialect(context)
+    return context
 
 
 if __name__ == "__main__":

@@ -104,18 +104,11 @@ def _measure(
 
 def _module(text: str) -> Any:
     from jaxlib.mlir import ir
-    from jaxlib.mlir._mlir_libs import _jax_mlir_ext
-    from jaxlib.mlir.dialects import chlo, sdy, stablehlo
 
-    registry = ir.DialectRegistry()
-    _jax_mlir_ext.register_dialects(registry)
-    context = ir.Context()
-    context.append_dialect_registry(registry)
-    context.load_all_available_dialects()
-    for dialect in (sdy, chlo, stablehlo):
-        dialect.register_dialect(context)
+    from scalify.load.stablehlo.canonical import dialects
+
     try:
-        return ir.Module.parse(text, context)
+        return ir.Module.parse(text, dialects())
     except (ir.MLIRError, ValueError) as error:
         raise InvalidGraph(
             f"it is no StableHLO that jaxlib reads: {_shown(str(error))}", hint=_DAMAGED

@@ -15,7 +15,7 @@ from scalify.refute.doubt.passing import passed, passed_on
 from scalify.refute.doubt.sources import own, valueless, vanished
 from scalify.refute.doubt.watch import watching
 from scalify.refute.pair import Given
-from scalify.refute.run import Ways, run
+from scalify.refute.run import run
 from scalify.refute.unknown import is_unwritten
 from scalify.verdict import Draw
 
@@ -42,7 +42,7 @@ def doubts(
     is left lose their value.
     """
     marked = _Marked(graph, jumps, garbage=garbage, valueless=valueless, infinite=infinite)
-    run(graph, given, draw, Ways(seen=watching(graph, marked.look)))
+    run(graph, given, draw, watching(graph, marked.look))
     return {output.name: marked.marks[output.value] for output in graph.outputs}
 
 

@@ -52,6 +52,14 @@ def test_rows_that_are_written_to_differ(draw: Draw, count: int, more: int):
     assert values.max() < count + more
 
 
+@given(draw=DRAWS, count=st.integers(2, 12), more=st.integers(0, 5))
+def test_any_of_rows_that_differ_can_be_made_alone(draw: Draw, count: int, more: int):
+    given = filled("i64", (count,), Domain(size=count + more, distinct=True))
+    whole = drawn(draw, given)
+    for number in range(count):
+        assert drawn_at(draw, given, np.array([number])) == whole[number]
+
+
 @given(draw=DRAWS, shape=SHAPES)
 def test_what_is_divided_by_is_positive(draw: Draw, shape: tuple[int, ...]):
     assert (drawn(draw, filled("f32", shape, Domain(positive=True))) > 0).all()
