@@ -6,12 +6,12 @@
 from typing import Any
 
 import torch.distributed as dist
-import torch.nn.functional as F
 from silent_bugs.entry import Entry
-from silent_bugs.hosts.decoder import Column, Decoder, Mlp, Size, ids_of
+from silent_bugs.hosts.decoder import Column, Decoder, Mlp, Size
 from silent_bugs.hosts.ranks import Team
+from silent_bugs.hosts_controls import Trained, ids_and_labels
 from silent_bugs.hosts_inference import TWO_RANKS, Built, Groups
-from torch import Tensor, nn
+from torch import Tensor
 from torch.autograd import Function
 
 
@@ -68,32 +68,16 @@ class MlpByCopy(TurnedMlp):
     column = ColumnByCopy
 
 
-class Trained(nn.Module):
-    """Gives a loss."""
-
-    def __init__(self, decoder: Decoder) -> None:
-        super().__init__()
-        self.decoder = decoder
-
-    def forward(self, ids: Tensor, labels: Tensor) -> Tensor:
-        logits = self.decoder.team.collected(self.decoder(ids), -1)
-        return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
-
-
-def inputs() -> tuple[Tensor, Tensor]:
-    return ids_of(), ids_of()
-
-
 def baseline() -> Built:
-    return Trained(Decoder(mlps=(TurnedMlp, TurnedMlp))), inputs()
+    return Trained(Decoder(mlps=(TurnedMlp, TurnedMlp))), ids_and_labels()
 
 
 def buggy(rank: int, groups: Groups) -> Built:
-    return Trained(Decoder(Team.of(groups["tp"]), mlps=(TurnedMlp, MlpByCopy))), inputs()
+    return Trained(Decoder(Team.of(groups["tp"]), mlps=(TurnedMlp, MlpByCopy))), ids_and_labels()
 
 
 def fixed(rank: int, groups: Groups) -> Built:
-    return Trained(Decoder(Team.of(groups["tp"]), mlps=(TurnedMlp, TurnedMlp))), inputs()
+    return Trained(Decoder(Team.of(groups["tp"]), mlps=(TurnedMlp, TurnedMlp))), ids_and_labels()
 
 
 ENTRY = Entry(baseline=baseline, buggy=buggy, fixed=fixed, mesh=TWO_RANKS, backward=True)

@@ -3,8 +3,9 @@
 import torch
 import torch.nn.functional as F
 from silent_bugs.entry import Entry
-from silent_bugs.hosts.decoder import Attention, Decoder, Size, ids_of
+from silent_bugs.hosts.decoder import Attention, Decoder, Size
 from silent_bugs.hosts.ranks import Team
+from silent_bugs.hosts_controls import Trained, ids_and_labels
 from silent_bugs.hosts_inference import TWO_RANKS, Built, Groups
 from torch import Tensor, nn
 
@@ -45,36 +46,20 @@ class PartlySummedAttention(SharedKeyAttention):
     projection = PartlySummedProjection
 
 
-class Trained(nn.Module):
-    """Gives a loss."""
-
-    def __init__(self, decoder: Decoder) -> None:
-        super().__init__()
-        self.decoder = decoder
-
-    def forward(self, ids: Tensor, labels: Tensor) -> Tensor:
-        logits = self.decoder.team.collected(self.decoder(ids), -1)
-        return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
-
-
-def inputs() -> tuple[Tensor, Tensor]:
-    return ids_of(), ids_of()
-
-
 def baseline() -> Built:
-    return Trained(Decoder(attentions=(SharedKeyAttention, SharedKeyAttention))), inputs()
+    return Trained(Decoder(attentions=(SharedKeyAttention, SharedKeyAttention))), ids_and_labels()
 
 
 def buggy(rank: int, groups: Groups) -> Built:
     return Trained(
         Decoder(Team.of(groups["tp"]), attentions=(PartlySummedAttention, SharedKeyAttention))
-    ), inputs()
+    ), ids_and_labels()
 
 
 def fixed(rank: int, groups: Groups) -> Built:
     return Trained(
         Decoder(Team.of(groups["tp"]), attentions=(SharedKeyAttention, SharedKeyAttention))
-    ), inputs()
+    ), ids_and_labels()
 
 
 ENTRY = Entry(baseline=baseline, buggy=buggy, fixed=fixed, mesh=TWO_RANKS, backward=True)
