@@ -5,7 +5,7 @@ is still to be combined over ranks. What is neither, and leads to a wrong output
 operands are right, then the others, then what is pending, each in the order of the program.
 """
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from time import process_time
@@ -192,11 +192,7 @@ class Hunt:
 
     def _by_cut(self, begin: Sequence[Node]) -> Iterator[Found]:
         """What has no right value of its own: those that come next and have one, all at once."""
-        rights: dict[NodeId, PerRank] = {}
-        for node in self.suspicious:
-            right = next((r for r in self._rights(node) if r.kind == WHOLE), None)
-            if right is not None and node.id not in self.alignment.inherited:
-                rights[node.id] = right.value
+        rights = self._whole(node for node in self.suspicious if node.id not in self.alignment.inherited)
         begin = sorted(begin, key=is_movement)
         reached: dict[NodeId, list[NodeId]] = {node.id: [node.id] for node in begin}
         for _ in range(MOST_CUTS):
@@ -228,11 +224,7 @@ class Hunt:
         if found.node.op in LEAVES and (given is None or given.op != found.node.op):
             found = replace(found, node=self.chains.reader(found.node))
         for nodes in self.chains.scaled(found.node, self.alignment.counterpart):
-            rights = [next((r for r in self._rights(node) if r.kind == WHOLE), None) for node in nodes]
-            changed = {
-                node.id: right.value for node, right in zip(nodes, rights, strict=True) if right is not None
-            }
-            other = self.trials.outcome(changed)
+            other = self.trials.outcome(self._whole(nodes))
             if other.is_good and other.mended >= found.outcome.mended:
                 return Found(nodes[0], Why.DIVERGES, other, is_exact=True)
         return found
@@ -341,6 +333,11 @@ class Hunt:
         given = None if counterpart is None else self.values.baseline.nodes.get(counterpart)
         own = node.id in self.alignment.sure and given is not None and given.op == node.op
         return self.trials.rights(node, counterpart, is_own=own)
+
+    def _whole(self, nodes: Iterable[Node]) -> dict[NodeId, PerRank]:
+        """What nodes should hold whole or in blocks, of those of which that is known."""
+        found = ((node, next((r for r in self._rights(node) if r.kind == WHOLE), None)) for node in nodes)
+        return {node.id: right.value for node, right in found if right is not None}
 
     def _is_held(self, node: Node, right: Right) -> bool:
         """Whether a trial would change nothing of note: what is pending may lie on the ranks in any way."""
