@@ -3,6 +3,7 @@
 It is found through an entry point in a folder on the worker's path (``offer``). Variants are its moods.
 """
 
+import os
 import time
 from pathlib import Path
 from typing import ClassVar
@@ -27,7 +28,7 @@ def offer(folder: Path) -> Path:
 
 
 class ToyMeter:
-    """``hot``: every other window that is long enough is spoilt. ``lost``: gone after six windows."""
+    """``hot``: every other window that is long enough is spoilt. ``lost``: gone once ``TOY_GONE`` exists."""
 
     variants: ClassVar[tuple[str, ...]] = ("steady", "hot", "lost")
     shortest_window_s = 0.0005
@@ -55,7 +56,7 @@ class ToyMeter:
         if duration_s < self.shortest_window_s:
             return Reading(duration_s=duration_s, energy_j=None, gap="too short")
         self._windows += 1
-        if self._mood == "lost" and self._windows > 6:
+        if self._mood == "lost" and Path(os.environ["TOY_GONE"]).exists():
             raise SensorUnusable("the toy is broken", hint="buy another")
         if self._mood == "hot" and self._windows % 2:
             return Reading(duration_s=duration_s, energy_j=None, gap=HOT)

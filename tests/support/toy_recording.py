@@ -43,16 +43,21 @@ def toy_request(
     memory: Path | None = None,
     plugins: Path | None = None,
     cache: Filled | None = None,
+    gone: Path | None = None,
     **options: str,
 ) -> RecordRequest:
-    """``in`` is a keyword: write ``in_``."""
+    """``in`` is a keyword: write ``in_``. A meter that can be lost is lost once ``gone`` exists."""
+    told = {"TOY_MEMORY": memory, "TOY_GONE": gone}
     return RecordRequest(
         system=SYSTEM,
         options={name.rstrip("_"): value for name, value in options.items()},
         workload=WORKLOAD,
         meter=meter,
         cache=cache,
-        environment={**toy_environment(pids, plugins), **({"TOY_MEMORY": str(memory)} if memory else {})},
+        environment={
+            **toy_environment(pids, plugins),
+            **{name: str(path) for name, path in told.items() if path is not None},
+        },
     )
 
 

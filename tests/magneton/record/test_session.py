@@ -286,11 +286,14 @@ def test_spoilt_blocks_are_read_again_and_every_try_is_told(tmp_path: Path):
 
 
 def test_a_meter_that_is_lost_in_the_middle_costs_nothing_that_was_read_before(tmp_path: Path):
-    profile = record(toy_request(meter="toy:lost", plugins=offer(tmp_path)), QUICK)
+    gone = tmp_path / "gone"
+    request = toy_request(meter="toy:lost", plugins=offer(tmp_path), gone=gone)
+    profile = record(request, QUICK, Seen(at="round 2", act=gone.touch))
 
     read = [block for block in profile.blocks if block.energy_j is not None]
     lost = [block for block in profile.blocks if "the toy is broken" in block.gap]
-    assert read and lost
+    assert {block.round for block in read if block.pass_ == "clean"} == {0}
+    assert lost
     assert all(block.energy_j is None and block.duration_s > 0 for block in lost)
     assert all(block.start_s < min(late.start_s for late in lost) for block in read)
     assert [doubt.kind for doubt in profile.doubts if "broken" in doubt.text] == ["meter-lost"]
