@@ -1,0 +1,1 @@
+"""Waste that one profile shows by itself, without a rival."""
