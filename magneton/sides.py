@@ -67,6 +67,17 @@ def record_system(
     return profile
 
 
+def obtain(
+    system: str, settings: Settings, progress: Progress, *, conversation: Conversation = SILENT
+) -> Profile:
+    """The profile of one side: read from a file, or measured now."""
+    match parse_system(system):
+        case RecordedProfile(path=path):
+            return load(path)
+        case spec:
+            return _run(requests_for([spec], settings)[0], settings, progress, conversation)
+
+
 def obtain_pair(
     baseline: str,
     candidate: str,

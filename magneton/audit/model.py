@@ -21,7 +21,6 @@ Pattern = Literal[
     "per-item loop",
     "growing concatenation",
     "host synchronisation",
-    "busy waiting",
 ]
 
 

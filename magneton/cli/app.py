@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from magneton import __version__
-from magneton.cli import calibrate, compare, doctor, match, record, recover, show, systems
+from magneton.cli import audit, calibrate, compare, doctor, match, record, recover, show, systems
 from magneton.cli.boundary import ReportsUserErrors
 
 app = typer.Typer(
@@ -22,6 +22,7 @@ app = typer.Typer(
 )
 app.command(epilog=compare.EPILOG)(compare.compare)
 app.command(epilog=record.EPILOG)(record.record)
+app.command(epilog=audit.EPILOG)(audit.audit)
 app.command(epilog=match.EPILOG)(match.match)
 app.command()(recover.recover)
 app.command()(show.show)

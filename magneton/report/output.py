@@ -3,8 +3,10 @@
 import sys
 from typing import Literal
 
+from magneton.audit.model import Audit
 from magneton.compare.model import Comparison
 from magneton.envs.listed import ListedSystems, RemovedEnvironments, ShownSystem
+from magneton.report.audit import audit_json, print_audit
 from magneton.report.console import console_for
 from magneton.report.explained import Explained
 from magneton.report.explained_text import explanation_json, print_explained
@@ -25,6 +27,7 @@ from magneton.report.text import print_comparison
 
 Result = (
     Comparison
+    | Audit
     | MatchingSummary
     | Explained
     | ProfileSummary
@@ -43,6 +46,8 @@ def print_result(result: Result, format: Literal["text", "json"], *, top: int = 
     match result:
         case Comparison():
             print_comparison(result, console, top=top)
+        case Audit():
+            print_audit(result, console, top=top)
         case MatchingSummary():
             print_matching(result, console, top=top)
         case Explained():
@@ -61,6 +66,8 @@ def as_json(result: Result) -> str:
     match result:
         case Comparison():
             return comparison_json(result)
+        case Audit():
+            return audit_json(result)
         case MatchingSummary():
             return matching_json(result)
         case Explained():

@@ -87,6 +87,7 @@ main()
         (["match", "costly.mgn", "lean.mgn"], 4),
         (["match", "costly.mgn", "lean.mgn", "--explain", "baseline:1"], 0),
         (["show", "lean.mgn"], 0),
+        (["audit", "costly.mgn"], 0),
         (["systems"], 0),
         (["doctor"], 0),
     ],
@@ -101,7 +102,7 @@ def test_what_reads_profiles_works_where_no_framework_is_installed(
     assert result.stdout != ""
 
 
-@pytest.mark.parametrize("command", ["compare", "match", "record", "show", "systems", "doctor"])
+@pytest.mark.parametrize("command", ["compare", "audit", "match", "record", "show", "systems", "doctor"])
 def test_every_command_explains_itself(command: str) -> None:
     result = magneton(command, "--help")
 
