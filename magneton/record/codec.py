@@ -16,6 +16,8 @@ from typing import Any, Literal, NewType, TypeVar, Union, cast, get_args, get_or
 Reader = Callable[[Any], Any]
 T = TypeVar("T")
 
+SCALARS = frozenset({bool, int, float, str})
+
 
 class CodecError(ValueError):
     """Text that is not what the type asks for."""
@@ -58,7 +60,7 @@ def reader(kind: Any) -> Reader:
         return reader(kind.__supertype__)
     origin = get_origin(kind)
     if origin in (Union, UnionType):
-        return _optional(kind)
+        return _union(kind)
     if origin is Literal:
         return _choice(get_args(kind))
     if origin is tuple:
@@ -97,12 +99,39 @@ def _choice(choices: tuple[Any, ...]) -> Reader:
     return read
 
 
-def _optional(kind: Any) -> Reader:
-    some = [arg for arg in get_args(kind) if arg is not NoneType]
-    if len(some) != 1:
-        raise TypeError(f"{kind} is not one type or None")
-    inner = reader(some[0])
-    return lambda item: None if item is None else inner(item)
+def _union(kind: Any) -> Reader:
+    """One type or None, or scalars, which JSON tells apart, or records, which their field ``kind`` does."""
+    kinds = get_args(kind)
+    some = [arg for arg in kinds if arg is not NoneType]
+    if len(some) == 1:
+        inner = reader(some[0])
+        return lambda item: None if item is None else inner(item)
+    if SCALARS.issuperset(some):
+        return _scalar(kinds)
+    if all(map(is_dataclass, kinds)):
+        return _alternatives(kinds)
+    raise TypeError(f"no reader for {kind}")
+
+
+def _scalar(kinds: tuple[type, ...]) -> Reader:
+    def read(item: Any) -> Any:
+        if type(item) not in kinds:
+            raise CodecError(f"{item!r:.80} is none of {', '.join(kind.__name__ for kind in kinds)}")
+        return item
+
+    return read
+
+
+def _alternatives(kinds: tuple[type, ...]) -> Reader:
+    inners = {tag: reader(kind) for kind in kinds for tag in get_args(get_type_hints(kind)["kind"])}
+
+    def read(item: Any) -> Any:
+        tag = _exact(dict, item).get("kind")
+        if type(tag) is not str or tag not in inners:
+            raise CodecError(f"{tag!r:.80} is none of {', '.join(inners)}")
+        return inners[tag](item)
+
+    return read
 
 
 def _sequence(args: tuple[Any, ...]) -> Reader:

@@ -82,6 +82,7 @@ class Side:
             continuation=request.continuation or continuation,
             cache=request.cache,
             seed=self._seed,
+            interventions=request.interventions,
         )
         self._prepared = self._client.ask(command, Prepared, timeout_s=self._plan.timeouts.prepare_s)
 

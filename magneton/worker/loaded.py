@@ -10,6 +10,7 @@ import numpy as np
 
 import magneton
 from magneton.errors import MagnetonError
+from magneton.interventions import INTERVENED
 from magneton.meters.host import beside_host, host_info
 from magneton.meters.registry import check_meter, open_meter
 from magneton.profile.model import BlockReading, Doubt
@@ -24,6 +25,7 @@ from magneton.record.windows import Windows
 from magneton.systems.running import Facts, RunningSystem, Setup
 from magneton.worker.choose import open_system, open_tracer, synchroniser
 from magneton.worker.family import busy_cores
+from magneton.worker.interventions.apply import apply_after, apply_before
 from magneton.worker.machine import device_name, driver_version
 from magneton.worker.protocol import (
     Pause,
@@ -161,6 +163,8 @@ def prepare(command: Prepare) -> Loaded:
         cache=command.cache or "warm",
     )
     loaded.journal.write_origin(_origin(command, facts, loaded.windows))
+    for each in command.interventions:
+        loaded.journal.append(Doubt(kind=INTERVENED, text=f"recorded with a change under test: {each.text}"))
     return loaded
 
 
@@ -189,7 +193,10 @@ def _load(command: Prepare) -> tuple[RunningSystem, Facts]:
     )
     try:
         system = open_system(command.system)
-        return system, system.load(setup)
+        apply_before(command.interventions, command.options)
+        facts = system.load(setup)
+        apply_after(command.interventions, facts.mode, system.roots)
+        return system, facts
     except ModuleNotFoundError as error:
         raise MagnetonError(
             f"{command.system} needs the package {error.name!r}, which {sys.executable} does not have",

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from magneton.interventions import Intervention
 from magneton.profile.model import BlockReading, Moment
 from magneton.profile.origin import MeterInfo
 from magneton.record.codec import CodecError, encode, reader
@@ -54,6 +55,7 @@ class Prepare:
     continuation: Continuation | None = None  # what decode steps are to be fed; None: the system chooses
     cache: Filled | None = None  # of operators that are repeated; None: as repeating leaves it
     seed: int = 0  # of the moments at which windows begin
+    interventions: tuple[Intervention, ...] = ()
 
     @property
     def doing(self) -> str:
