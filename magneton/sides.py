@@ -4,15 +4,17 @@ In: ``NAME[:key=value,...]``, ``path.py:function`` or ``profile.mgn``, and setti
 alternately in one session; a system against a file is measured with the file's settings, and apart from it.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 from magneton.compare.comparability import check_origins
 from magneton.envs.consent import Conversation
 from magneton.envs.use import interpreters, variables_for
 from magneton.errors import MagnetonError
+from magneton.interventions import Intervention
 from magneton.meters.devices import SUFFIX
 from magneton.meters.registry import open_meter
 from magneton.profile.continuation import continuation_of
@@ -23,7 +25,7 @@ from magneton.profile.store import load, save_into
 from magneton.profile.store import save as save_profile
 from magneton.record.progress import Progress
 from magneton.record.recovery import recover
-from magneton.record.request import RecordRequest
+from magneton.record.request import RecordRequest, intervened
 from magneton.record.session import BASELINE, CANDIDATE, record, record_pair
 from magneton.settings import AUTO, Settings, kind_of, like, plan_of, requests_for
 from magneton.system import PROFILE_SUFFIX, RecordedProfile, SystemSpec, describe, parse_system
@@ -76,6 +78,26 @@ def obtain(
             return load(path)
         case spec:
             return _run(requests_for([spec], settings)[0], settings, progress, conversation)
+
+
+@contextmanager
+def rerunning(
+    baseline: str, candidate: str, settings: Settings, progress: Progress, conversation: Conversation = SILENT
+) -> Generator[Callable[[Literal["baseline", "candidate"], Sequence[Intervention]], tuple[Profile, Profile]]]:
+    """What records one side as it is and under interventions, in turns, as often as asked."""
+    specs = [spec for spec in map(parse_system, (baseline, candidate)) if isinstance(spec, SystemSpec)]
+    if len(specs) < 2:
+        raise MagnetonError("a recorded profile cannot be run again", hint="name both systems, or leave it")
+    with ready_requests(requests_for(specs, settings), settings, conversation, progress) as requests:
+        by_side = dict(zip((BASELINE, CANDIDATE), requests, strict=True))
+
+        def rerun(
+            side: Literal["baseline", "candidate"], interventions: Sequence[Intervention]
+        ) -> tuple[Profile, Profile]:
+            asked = by_side[side]
+            return record_pair(asked, intervened(asked, interventions), plan_of(settings), progress)
+
+        yield rerun
 
 
 def obtain_pair(

@@ -34,6 +34,7 @@ EPILOG = """Examples:
   magneton compare transformers:attn_implementation=eager transformers --model gpt2
   magneton compare transformers torch --phases prefill --save profiles
   magneton compare ./mine.py:build_old ./mine.py:build_new
+  magneton compare transformers:attn_implementation=eager transformers --model gpt2 --confirm
   magneton compare baseline.mgn candidate.mgn --format json
 """
 
@@ -90,6 +91,12 @@ def compare(
         str | None,
         typer.Option("--fail-on", metavar="LIST", help="Exit with 3 on: any, waste, trade-off, or a kind."),
     ] = None,
+    confirm: Annotated[
+        bool,
+        typer.Option(
+            "--confirm", help="Run the costly side again with each candidate cause set as on the other."
+        ),
+    ] = False,
     top: TopOption = 10,
     output_format: FormatOption = Format.TEXT,
     yes: YesOption = False,
@@ -105,9 +112,10 @@ def compare(
     from magneton.cli.progress import progress_bar
     from magneton.compare.model import Criteria
     from magneton.compare.profiles import compare_profiles
+    from magneton.diagnose.confirm import confirm as confirm_causes
     from magneton.report.output import print_result
     from magneton.settings import Settings
-    from magneton.sides import obtain_pair
+    from magneton.sides import obtain_pair, rerunning
 
     fails = failing(fail_on)
     settings = Settings(
@@ -121,5 +129,8 @@ def compare(
     with progress_bar(quiet=quiet) as progress:
         profiles = obtain_pair(baseline, candidate, settings, progress, save=save, conversation=conversation)
         comparison = compare_profiles(*profiles, criteria)
+        if confirm:
+            with rerunning(baseline, candidate, settings, progress, conversation) as rerun:
+                comparison = confirm_causes(comparison, profiles, rerun)
     print_result(comparison, output_format.value, top=top)
     raise typer.Exit(exit_status(comparison, fails))

@@ -42,6 +42,7 @@ class Entry:
     row: Row
     estimate: RatioEstimate | None = None
     least: float = 0.0  # the lower end of what the only side, or the costly one, spends
+    operators: tuple[tuple[OpId, ...], tuple[OpId, ...]] = ((), ())  # of the baseline, of the candidate
 
 
 def phase_totals(baseline: Ledger, candidate: Ledger, phase: Phase, *, paired: bool) -> PhaseTotals:
@@ -122,6 +123,7 @@ def _region_entries(
             yield Entry(
                 estimate=estimate,
                 least=max(baseline.least(ours), candidate.least(theirs)),
+                operators=(tuple(ours), tuple(theirs)),
                 row=Row(
                     kind="region",
                     phase=phase,
@@ -163,8 +165,10 @@ def _leftover_entries(side: Side, ledger: Ledger, leftovers: Sequence[Leftover])
     for (phase, reason, _, _), repetitions in alike.items():
         cost = ledger.side(repetitions, phase)
         sign = 1 if side == "candidate" else -1
+        operators = tuple(op for repetition in repetitions for op in repetition)
         yield Entry(
-            least=ledger.least([op for repetition in repetitions for op in repetition]),
+            least=ledger.least(operators),
+            operators=(operators, ()) if side == "baseline" else ((), operators),
             row=Row(
                 kind="leftover",
                 phase=phase,

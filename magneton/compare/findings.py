@@ -43,7 +43,7 @@ def find(
     causes = candidate_causes(*origins, differences)
     one_system = is_one_system(*origins)
     findings = [
-        _describe(judgement, entries[judgement.row].row, by_phase, causes, one_system=one_system)
+        _describe(judgement, entries[judgement.row], by_phase, causes, one_system=one_system)
         for judgement in judged
     ]
     rank = {"waste": 0, "trade-off": 1, "unresolved": 2}
@@ -160,12 +160,13 @@ def _judge_excess(
 
 def _describe(
     judgement: Judged,
-    row: Row,
+    entry: Entry,
     totals: dict[Phase, PhaseTotals],
     causes: tuple[Difference, ...],
     *,
     one_system: bool,
 ) -> Finding:
+    row = entry.row
     kind, reason = classify(row, judgement.costly, causes, one_system=one_system)
     if judgement.outcome == "unresolved":
         kind, reason = "unclassified", "whether there is a difference is open"
@@ -182,6 +183,7 @@ def _describe(
         ratio=None if row.ratio is None else costly_over_lean(row, judgement.costly),
         duration_ratio=_lean_over_costly(row.duration_ratio, judgement.costly),
         causes=causes,
+        operators=entry.operators[0 if judgement.costly == "baseline" else 1],
         note=judgement.note,
     )
 

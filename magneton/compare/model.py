@@ -5,7 +5,7 @@ from typing import Literal
 
 from magneton.errors import MagnetonError
 from magneton.match.model import Unpaired
-from magneton.profile.model import Doubt, Frame
+from magneton.profile.model import Doubt, Frame, OpId
 from magneton.profile.origin import Origin, Unit
 from magneton.quantity import Provenance, Quantity
 from magneton.workload import Phase
@@ -13,6 +13,7 @@ from magneton.workload import Phase
 Side = Literal["baseline", "candidate"]
 RowKind = Literal["region", "leftover", "unread", "residual"]
 Outcome = Literal["waste", "trade-off", "unresolved"]
+TrialVerdict = Literal["confirmed", "refuted", "untestable here"]
 Kind = Literal["misconfiguration", "api misuse", "redundant", "unclassified"]
 Verdict = Literal["findings", "no difference", "unresolved", "not the same work"]
 
@@ -206,8 +207,22 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What happened to a finding when the costly side was run with ``causes`` set as on the lean side.
+
+    ``saved`` is what the place then cost less, per step; None where that is not known. ``reason`` says how
+    much of the excess is gone, or why it could not be tried.
+    """
+
+    causes: tuple[Difference, ...]
+    verdict: TrialVerdict
+    saved: Quantity | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A row whose excess counts. Nothing has tested its cause, so ``confirmed`` is False.
+    """A row whose excess counts. ``trials`` are what tested its cause, if anything did.
 
     ``ratio`` is costly over lean; None where the lean side does not do this work at all.
     """
@@ -221,9 +236,11 @@ class Finding:
     excess_share: float  # of the costly side's step
     ratio: Quantity | None
     duration_ratio: Quantity | None  # lean over costly: above 1, saving energy takes time
-    causes: tuple[Difference, ...]  # candidates, none of them tested
+    causes: tuple[Difference, ...]  # candidates
+    operators: tuple[OpId, ...] = ()  # of the costly side
     note: str = ""  # why it is unresolved
-    confirmed: bool = False
+    trials: tuple[Trial, ...] = ()  # in the order in which they were made
+    confirmed: bool = False  # whether the last confirmed trial names the cause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

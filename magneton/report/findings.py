@@ -13,6 +13,7 @@ from magneton.compare.model import (
     HostFinding,
     Row,
     SideCost,
+    Trial,
     Work,
 )
 from magneton.quantity import Provenance, Quantity
@@ -83,7 +84,7 @@ def _host_finding(number: int, finding: HostFinding) -> RenderableType:
     if finding.device_alike:
         text = "spend alike: look for a host that spins where it could sleep (synchronisation, polling)"
         facts.append(("devices", text))
-    facts.append(("cause", _cause(finding.causes, confirmed=False)))
+    facts.append(("cause", _untested(finding.causes)))
     return Group(line, Padding(facts_table(facts), (0, 0, 0, 3)))
 
 
@@ -108,7 +109,7 @@ def _facts(finding: Finding, row: Row, comparison: Comparison) -> list[tuple[str
         if side is not None:
             facts += _side_facts(name, side, comparison)
     facts.append(("kind", visible(f"{finding.kind}: {finding.kind_reason}")))
-    facts.append(("cause", _cause(finding.causes, confirmed=finding.confirmed)))
+    facts += _causes(finding)
     return facts
 
 
@@ -149,13 +150,33 @@ def _callers(work: Work) -> str:
     return visible(f"called from {', '.join(shown)}") if shown else ""
 
 
-def _cause(causes: Sequence[Difference], *, confirmed: bool) -> str:
-    tested = "confirmed" if confirmed else "not tested"
+def _causes(finding: Finding) -> list[tuple[str, Text | str]]:
+    """The cause that was shown, then what was tried before it; without trials, the candidates."""
+    if not finding.trials:
+        return [("cause", _untested(finding.causes))]
+    trials = list(finding.trials)
+    facts: list[tuple[str, Text | str]] = []
+    if finding.confirmed:
+        facts.append(("cause", Text(_trial(trials.pop()), style="bold green")))
+    else:
+        facts.append(("cause", "none of the candidates is shown to be it"))
+    facts += [("tried", _trial(trial)) for trial in trials[:CAUSES]]
+    if len(trials) > CAUSES:
+        facts.append(("", f"{len(trials) - CAUSES} more trials"))
+    return facts
+
+
+def _trial(trial: Trial) -> str:
+    causes = "; ".join(difference_line(cause) for cause in trial.causes)
+    return visible(f"{trial.verdict}: {causes} ({trial.reason})")
+
+
+def _untested(causes: Sequence[Difference]) -> str:
     if not causes:
-        return f"{tested}; no option was set and no flag of both sides differs"
+        return "not tested; no option was set and no flag of both sides differs"
     shown = "; ".join(difference_line(cause) for cause in causes[:CAUSES])
     more = f"; {len(causes) - CAUSES} more" if len(causes) > CAUSES else ""
-    return f"{tested}; candidates: {shown}{more}"
+    return f"not tested; candidates: {shown}{more}"
 
 
 def difference_line(difference: Difference) -> str:

@@ -10,10 +10,12 @@ from comparisons import ATTENTION, MLP, a_side, matched
 from modelled_work import meter_of
 from on_boards import BOARD, at_rest, on_a_board
 from profiles import an_origin
+from reruns import Laboratory
 from rich.console import Console
 
 from magneton.compare.model import Comparison, Criteria, Divergence, ValuePlace
 from magneton.compare.profiles import compare
+from magneton.diagnose.confirm import confirm
 from magneton.meters.devices import read_model
 from magneton.profile.model import Doubt, Frame, Profile
 from magneton.report.console import console_for
@@ -65,6 +67,20 @@ def test_everything_that_matters_is_there(wasteful: Comparison, width: int) -> N
         "How to read this",
     ):
         assert needed in text
+
+
+def test_a_cause_that_was_shown_stands_before_what_was_tried() -> None:
+    laboratory = Laboratory(("torch.first", "torch.second"), frozenset({"torch.second"}))
+    tested = confirm(laboratory.comparison(), laboratory.pair(), laboratory.rerun)
+    text = printed(tested, width=160)
+
+    assert "cause      confirmed: flag torch.second: costly / lean (" in text
+    assert "tried      refuted: flag torch.first: costly / lean (" in text
+    assert "not tested" not in text
+    nothing = confirm(
+        laboratory.comparison(), laboratory.pair(), replace(laboratory, behind=frozenset()).rerun
+    )
+    assert "none of the candidates is shown to be it" in printed(nothing)
 
 
 def test_only_what_is_certain_stands_under_findings(wasteful: Comparison) -> None:
