@@ -15,21 +15,18 @@ from typing import Literal
 
 from magneton.diagnose.bindings import (
     FUNCTIONS,
-    bound,
-    call_on,
     callee_of,
-    default_of,
     defines_callable,
     definitions,
     imported,
-    is_method,
     parameters,
     reaching,
     returned,
     text,
 )
+from magneton.diagnose.callers import Scope, given_to
 from magneton.diagnose.conditions import deciding, guards
-from magneton.diagnose.source import FunctionNode, Located, Sources, Unavailable
+from magneton.diagnose.source import FunctionNode, Located, Sources
 from magneton.profile.model import Frame
 
 Kind = Literal[
@@ -60,19 +57,9 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Scope:
-    """A function, with how it was called: by a call in another scope, or by the frame next outside."""
-
-    located: Located
-    frames: tuple[Frame, ...] = ()  # outermost first, its own left out
-    call: ast.Call | None = None
-    caller: "_Scope | None" = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Task:
     node: ast.expr
-    scope: _Scope
+    scope: Scope
     via: tuple[str, ...]
     weaker: tuple[str, ...]
 
@@ -87,7 +74,7 @@ def find_sources(
 ) -> tuple[Source, ...]:
     """What ``expression`` of ``located`` depends on. ``callers``: the frames outside it, outermost first."""
     search = _Search(sources)
-    search.follow(expression, _Scope(located=located, frames=tuple(callers)), (), ())
+    search.follow(expression, Scope(located=located, frames=tuple(callers)), (), ())
     found = sorted(search.run(), key=lambda source: _ORDER.index(source.kind))
     values = observed or {}
     return tuple(replace(source, value=values.get(source.name)) for source in found)
@@ -107,12 +94,17 @@ class _Search:
         return tuple(self._found.values())
 
     def follow(
-        self, node: ast.expr, scope: _Scope, via: tuple[str, ...], weaker: tuple[str, ...], name: str = ""
+        self, node: ast.expr, scope: Scope, via: tuple[str, ...], weaker: tuple[str, ...], name: str = ""
     ) -> None:
         key = id(scope.located.node), id(scope.call), id(node), name
-        if key not in self._seen and len(via) <= MOST_VIA:
-            self._seen[key] = node, scope.call
-            self._queue.append(_Task(node=node, scope=scope, via=via, weaker=weaker))
+        if key in self._seen:
+            return
+        self._seen[key] = node, scope.call
+        task = _Task(node=node, scope=scope, via=via, weaker=weaker)
+        if len(via) > MOST_VIA:
+            self._add(task, "computed", text(node), f"followed no further than {MOST_VIA} steps")
+        else:
+            self._queue.append(task)
 
     def _add(self, task: _Task, kind: Kind, name: str, *weaker: str) -> None:
         located = task.scope.located
@@ -143,11 +135,12 @@ class _Search:
         elif isinstance(node, ast.Call):
             self._call(task, node)
         else:
-            self._parts(task, ast.iter_child_nodes(node))
+            self._parts(task, ast.iter_child_nodes(node), literals=isinstance(node, ast.IfExp | ast.BoolOp))
 
-    def _parts(self, task: _Task, parts: Iterator[ast.AST]) -> None:
+    def _parts(self, task: _Task, parts: Iterator[ast.AST], *, literals: bool = False) -> None:
+        """Literals next to something else, as in a comparison, are no sources of what comes out."""
         for part in parts:
-            if isinstance(part, ast.expr):
+            if isinstance(part, ast.expr) and (literals or not isinstance(part, ast.Constant)):
                 self.follow(part, task.scope, task.via, task.weaker)
             elif isinstance(part, ast.comprehension | ast.keyword):
                 self._parts(task, ast.iter_child_nodes(part))
@@ -161,16 +154,17 @@ class _Search:
         for value in values:
             via = (*task.via, f"{name} = {text(value)}")
             self.follow(value, task.scope, via, task.weaker)
-            self._tests(task, node, value, via)
+            self._tests(task, node, value, via, {id(guard.node) for guard in guards(node, task.node)})
         if name in parameters(node):
             if not values or all(guards(node, value) for value in values):
-                self._parameter(task, node, name)
+                self._parameter(task, name)
         elif not values:
             self._outside(task, name)
 
-    def _tests(self, task: _Task, function: FunctionNode, value: ast.expr, via: tuple[str, ...]) -> None:
-        """A definition that does not always run depends on what decides whether it does."""
-        around = {id(guard.node) for guard in guards(function, task.node)}
+    def _tests(
+        self, task: _Task, function: FunctionNode, value: ast.expr, via: tuple[str, ...], around: set[int]
+    ) -> None:
+        """What a definition lies behind decides as well, unless the use lies behind it too (``around``)."""
         for guard in guards(function, value):
             if id(guard.node) in around:
                 continue
@@ -178,75 +172,14 @@ class _Search:
                 step = f"{guard.kind} {text(guard.tests[0])}"
                 self.follow(decider, task.scope, (*via, step), task.weaker)
 
-    def _parameter(
-        self, task: _Task, function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, name: str
-    ) -> None:
-        scope = task.scope
-        notes = list(task.weaker)
-        if isinstance(function, FUNCTIONS) and function.decorator_list:
-            notes.append(f"{function.name} is decorated, which may change its arguments")
-        if isinstance(function, ast.AsyncFunctionDef):
-            notes.append(f"{function.name} is async: its caller may be further out")
-        called = self._caller(scope)
-        if called is None:
-            self._add(replace(task, weaker=tuple(notes)), "argument", name)
+    def _parameter(self, task: _Task, name: str) -> None:
+        given = given_to(task.scope, name, self._sources)
+        notes = (*task.weaker, *given.notes)
+        if given.argument is not None and given.scope is not None:
+            self.follow(given.argument, given.scope, (*task.via, *given.steps), notes)
             return
-        call, caller = called
-        argument = bound(function, call, name, is_method=is_method(scope.located))
-        via = (*task.via, f"parameter {name}")
-        if argument is not None:
-            step = f"{name} <- {text(argument)} ({caller.located.file}:{argument.lineno})"
-            self.follow(argument, caller, (*task.via, step), tuple(notes))
-            return
-        stars = [each.value for each in call.keywords if each.arg is None]
-        if (
-            stars
-            and isinstance(stars[0], ast.Name)
-            and self._handed_on(task, stars[0].id, caller, name, via, notes)
-        ):
-            return
-        default = default_of(function, name)
-        passed_on = bool(stars) or any(isinstance(each, ast.Starred) for each in call.args)
-        if passed_on:
-            notes.append(f"{text(call.func)} is called with * or **, which may hold {name}")
-        kind: Kind = "argument" if passed_on or default is None else "default"
-        shown = name if default is None else f"{name}={text(default)}"
-        self._add(replace(task, via=via, weaker=tuple(notes)), kind, shown)
-
-    def _handed_on(
-        self, task: _Task, stars: str, scope: _Scope, name: str, via: tuple[str, ...], notes: Sequence[str]
-    ) -> bool:
-        """Whether ``**stars`` of ``scope`` got ``name`` from a caller further out."""
-        for _ in range(MOST_VIA):
-            function = scope.located.node
-            called = self._caller(scope)
-            if called is None or isinstance(function, ast.Module):
-                return False
-            if function.args.kwarg is None or function.args.kwarg.arg != stars:
-                return False
-            call, scope = called
-            given = next((each.value for each in call.keywords if each.arg == name), None)
-            if given is not None:
-                step = f"{name} <- {text(given)} ({scope.located.file}:{given.lineno})"
-                self.follow(given, scope, (*via, f"**{stars}", step), (*task.weaker, *notes))
-                return True
-            more = next((each.value for each in call.keywords if each.arg is None), None)
-            if not isinstance(more, ast.Name):
-                return False
-            stars = more.id
-        return False
-
-    def _caller(self, scope: _Scope) -> tuple[ast.Call, _Scope] | None:
-        if scope.call is not None and scope.caller is not None:
-            return scope.call, scope.caller
-        if not scope.frames:
-            return None
-        frame = scope.frames[-1]
-        located = self._sources.locate(frame)
-        if isinstance(located, Unavailable):
-            return None
-        call = call_on(located.node, frame.line, scope.located.node)
-        return None if call is None else (call, _Scope(located=located, frames=scope.frames[:-1]))
+        shown = name if given.default is None else f"{name}={text(given.default)}"
+        self._add(replace(task, weaker=notes), "default" if given.is_default else "argument", shown)
 
     def _outside(self, task: _Task, name: str) -> None:
         """A name of an enclosing function, of the module, or of Python."""
@@ -260,7 +193,7 @@ class _Search:
                 note = f"{name} is of the enclosing function, and may have changed between"
                 via = (*task.via, f"{name} of the enclosing function")
                 inner = ast.copy_location(ast.Name(id=name), located.node)
-                self.follow(inner, _Scope(located=outer), via, (*task.weaker, note), name)
+                self.follow(inner, Scope(located=outer), via, (*task.weaker, note), name)
                 return
         self._global(task, name)
 
@@ -268,7 +201,7 @@ class _Search:
         located = task.scope.located
         module = located.module
         values = definitions(module, name)
-        outer = _Scope(located=replace(located, node=module, enclosing=()))
+        outer = Scope(located=replace(located, node=module, enclosing=()))
         settings = [value for value in values if any(_setting(part) for part in ast.walk(value))]
         for value in settings:
             self.follow(value, outer, (*task.via, f"{name} = {text(value)}"), task.weaker)
@@ -305,12 +238,12 @@ class _Search:
         enclosing = task.scope.located.enclosing
         outside = enclosing[: enclosing.index(around) + 1]
         for method in (each for each in around.body if isinstance(each, FUNCTIONS)):
-            scope = _Scope(located=replace(task.scope.located, node=method, enclosing=outside))
+            scope = Scope(located=replace(task.scope.located, node=method, enclosing=outside))
             for value in definitions(method, f"self.{attribute}"):
                 found = True
                 via = (*task.via, f"self.{attribute} = {text(value)} in {around.name}.{method.name}")
                 self.follow(value, scope, via, task.weaker)
-                self._tests(replace(task, scope=scope, node=value), method, value, via)
+                self._tests(replace(task, scope=scope), method, value, via, set())
         if found:
             return
         for value in definitions(around, attribute):
@@ -325,14 +258,14 @@ class _Search:
         """A function of this file is entered; of any other, what it is called on and with is followed."""
         callee = callee_of(task.scope.located, node.func)
         if callee is not None:
-            inner = _Scope(located=callee, call=node, caller=task.scope)
+            inner = Scope(located=callee, call=node, caller=task.scope)
             notes = task.weaker
             if isinstance(callee.node, FUNCTIONS) and callee.node.decorator_list:
                 notes = (*notes, f"{callee.node.name} is decorated, which may change what it returns")
             for value in returned(callee.node):
                 via = (*task.via, f"{text(node.func)} returns {text(value)}")
                 self.follow(value, inner, via, notes)
-                self._tests(replace(task, scope=inner, node=node), callee.node, value, via)
+                self._tests(replace(task, scope=inner), callee.node, value, via, set())
             return
         if isinstance(node.func, ast.Attribute):
             self.follow(node.func.value, task.scope, task.via, task.weaker)
