@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from magneton.audit.model import Sighting
+from magneton.audit.pieces import shows_all
 from magneton.audit.step import Step
 from magneton.compare.places import source_line
 
@@ -32,10 +33,15 @@ def _predecessors(step: Step) -> dict[int, int]:
     """Concatenation -> the earlier one, on the same line of the same module, whose result it makes longer."""
     found: dict[int, int] = {}
     for at, op in enumerate(step.operators):
-        if not op.name.startswith("aten.cat.") or not step.wiring.inputs[at]:
+        if not op.name.startswith("aten.cat.") or not shows_all(step, at) or not step.wiring.inputs[at]:
             continue
         maker = _maker(step, step.wiring.inputs[at][0])
-        if maker is not None and _place(step, maker) == _place(step, at):
+        if (
+            maker is not None
+            and maker < at
+            and shows_all(step, maker)
+            and _place(step, maker) == _place(step, at)
+        ):
             found[at] = maker
     return found
 
@@ -47,7 +53,8 @@ def _maker(step: Step, value: int) -> int | None:
         value = step.wiring.inputs[at][0]
         if step.elements(value) != elements:
             return None
-        at = step.producer(value)
+        earlier = step.producer(value)
+        at = earlier if earlier is not None and earlier < at else None
     return at
 
 

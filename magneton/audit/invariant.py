@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from magneton.audit.model import Sighting
-from magneton.audit.pieces import connected, shows_all
+from magneton.audit.pieces import connected, shows_all, trains
 from magneton.audit.step import Step
 from magneton.match.distance import FEWEST_DISTINCT
 from magneton.profile.model import Value
@@ -12,6 +12,8 @@ from magneton.profile.model import Value
 def loop_invariant_work(step: Step) -> Iterator[Sighting]:
     """Tables as long as an input are made anew because the next input may be longer: only those that
     grow with its square (masks) are worth keeping for the longest."""
+    if trains(step):
+        return
     fixed = _fixed(step)
     for piece in connected(step, _hoistable(step, fixed)):
         if not any(step.wiring.inputs[at] for at in piece):
@@ -57,9 +59,7 @@ def _lasting(step: Step, value: Value, reader: str, changed: set[int]) -> bool:
         return False
     if value.role == "constant":
         return value.producer is None and value.dtype.startswith(("float", "bfloat")) and len(value.shape) > 1
-    if value.role == "parameter":
-        return step.profile.origin.grad_mode != "grad"
-    return value.role == "buffer"
+    return value.role in ("parameter", "buffer")
 
 
 def _hoistable(step: Step, fixed: set[int]) -> Iterator[int]:

@@ -76,7 +76,8 @@ def _source(step: Step, value: int) -> tuple[object, ...]:
         views += [step.operators[at].name, step.operators[at].attributes]
         views.append(step.wiring.outputs[at].index(value))
         (value,) = step.wiring.inputs[at]
-        at = step.producer(value)
+        earlier = step.producer(value)
+        at = earlier if earlier is not None and earlier < at else None
     return value, *views
 
 

@@ -15,6 +15,11 @@ def shows_all(step: Step, at: int) -> bool:
     )
 
 
+def trains(step: Step) -> bool:
+    """Gradients and new weights leave a step by ways that no operand shows."""
+    return any("backward" in op.name for op in step.operators)
+
+
 def connected(
     step: Step, positions: Iterable[int], *, key: Callable[[int], int] | None = None
 ) -> list[list[int]]:

@@ -1,11 +1,11 @@
 """Results that nobody uses, or of which only a small part is used."""
 
-import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from magneton.audit.model import Sighting
-from magneton.audit.pieces import shows_all
+from magneton.audit.pieces import shows_all, trains
 from magneton.audit.step import Step
 from magneton.profile.model import Operator
 from magneton.workload import DECODE, PREFILL
@@ -13,6 +13,7 @@ from magneton.workload import DECODE, PREFILL
 HOST_READ = 1024  # whole numbers up to that many may be read on the host, which no operator shows
 MOST_USED = 0.5  # a result of which more is used is no waste
 
+_DIM = re.compile(r'"dim": ?(-?[0-9]{1,9})[,}]')
 _ROW_WISE = ("aten.mm.", "aten.addmm.", "aten.linear.")
 _POINTWISE = (
     "aten._to_copy.",
@@ -60,7 +61,7 @@ def _leaves_known(step: Step) -> bool:
         return False
     if step.phase == PREFILL and DECODE not in phases:
         return False
-    return not any("backward" in op.name for op in step.operators)
+    return not trains(step)
 
 
 def _line(op: Operator) -> tuple[str, str, int]:
@@ -162,7 +163,6 @@ def mostly_unused_results(step: Step) -> Iterator[Sighting]:
             evidence=f"of {narrowed.elements} elements that {op.name} computes, {narrowed.used} are read",
             change="take the rows that are used before this operator, not after it",
             avoidable=1 - narrowed.used / narrowed.elements,
-            line_of=op.op_id,
         )
 
 
@@ -229,6 +229,5 @@ def _rows_taken(step: Step, value: int, reader: int) -> int | None:
 
 
 def _dim(attributes: str) -> int | None:
-    known = json.loads(attributes)
-    dim = known.get("dim") if isinstance(known, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - from a file
-    return dim if isinstance(dim, int) else None
+    found = _DIM.search(attributes)
+    return int(found[1]) if found else None
