@@ -15,9 +15,7 @@ def filters() -> Tensor:
     """A windowed sinc for every phase between both rates, [TARGET, 1, taps]."""
     reach = ZEROS * ORIGINAL // TARGET
     taps = torch.arange(-reach, reach + ORIGINAL, dtype=torch.float64) / ORIGINAL
-    times = (
-        taps - torch.arange(TARGET, dtype=torch.float64)[:, None] / TARGET
-    ) * TARGET  # <- resample_kernel
+    times = (taps - torch.arange(TARGET).double()[:, None] / TARGET) * TARGET  # <- resample_kernel
     window = torch.cos(times.clamp(-ZEROS, ZEROS) * pi / ZEROS / 2) ** 2  # <- resample_kernel
     return (torch.sinc(times) * window * TARGET / ORIGINAL).float()[:, None]  # <- resample_kernel
 

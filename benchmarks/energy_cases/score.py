@@ -1,6 +1,6 @@
 """A report against what its case expects. A field is None where the case does not ask."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +17,8 @@ COLUMNS = ("outcome", "found", "region", "kind", "line", "direction", "confirmed
 class Score:
     """``found``: a certain finding begins in the case's file. ``region``: and its row has a culprit operator.
 
-    The rest is of the first finding with the right region, or else of the first one found. ``line``: the
-    report leads to a marked line, or names the flag. ``why`` is what is missing, for people.
+    The rest is of the first finding with the right region, or else of the first one found. ``line``: a
+    marked line is in the calls that the report shows, or the flag among its causes. ``why`` is for people.
     """
 
     name: str
@@ -111,15 +111,7 @@ def _names_cause(case: Case, row: Row, finding: Finding) -> bool:
     if side is None or side.work is None:
         return False
     lines = case.culprit_lines()
-    return any(frame.line in lines for frame in _shown(side) if _in_file(case, frame))
-
-
-def _shown(side: SideCost) -> Iterator[Frame]:
-    """The lines that a report shows of a side."""
-    if side.work is not None:
-        yield from side.work.chain[-1:]
-        if side.work.source is not None:
-            yield side.work.source
+    return any(frame.line in lines for frame in side.work.chain if _in_file(case, frame))
 
 
 def _in_file(case: Case, frame: Frame) -> bool:

@@ -20,7 +20,7 @@ from magneton.systems.user_file import user_function
 
 LEAST_OPERATORS = 100
 TOLERANCE = 1e-4  # of outputs, times their rms, as a comparison of float32 has it
-HELPERS = {"case", "catalogue", "planting", "run", "score"}
+HELPERS = {"case", "catalogue", "planted", "planting", "run", "score", "spared"}
 
 names = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
