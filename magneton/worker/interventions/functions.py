@@ -6,6 +6,7 @@ Nothing is replaced unless everything can be: what runs now has to be what the s
 import gc
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -15,28 +16,42 @@ from magneton.worker.interventions.refusal import Refusal
 from magneton.worker.interventions.rewrite import Place, Rewritten, rewrite
 
 WITHIN = ".<locals>."
+CACHED = type(cache(len))
 
 
 def edit_functions(edits: Sequence[Edit]) -> None:
     """Carry out all of them, file by file, or raise ``Refusal`` for the first that cannot be."""
-    functions = _loaded_functions()
+    if not edits:
+        return
+    things = _everything()
+    functions = [thing for thing in things if type(thing) is FunctionType]
     by_file: dict[str, list[Edit]] = {}
     for edit in edits:
         by_file.setdefault(_file_of(edit, functions), []).append(edit)
     changes = [change for file, own in by_file.items() for change in _changes(file, own, functions)]
     for function, code in changes:
         function.__code__ = code
+    _forget([function for function, _ in changes], things)
 
 
-def _loaded_functions() -> Sequence[FunctionType]:
-    """Also those that no module leads to: decorated ones, closures, and what was frozen after loading."""
+def _everything() -> Sequence[object]:
+    """Also what no module leads to: decorated functions, closures; and what was frozen after loading."""
     frozen = gc.get_freeze_count() > 0
     if frozen:
         gc.unfreeze()
-    found = [thing for thing in gc.get_objects() if type(thing) is FunctionType]
+    found = gc.get_objects()
     if frozen:
         gc.freeze()
     return found
+
+
+def _forget(functions: Sequence[FunctionType], things: Iterable[object]) -> None:
+    """What ``functools`` keeps of their results would hide that they have changed."""
+    changed = set(map(id, functions))
+    for thing in things:
+        # Not isinstance: asking lazy stand-ins for their class would wake them up.
+        if type(thing) is CACHED and id(thing.__wrapped__) in changed:
+            thing.cache_clear()
 
 
 def _file_of(edit: Edit, functions: Iterable[FunctionType]) -> str:

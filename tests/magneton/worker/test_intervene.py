@@ -1,3 +1,4 @@
+import gc
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
@@ -30,6 +31,7 @@ from magneton.workload import CALL, Workload
 
 PROGRAM = """\
 import functools
+import pathlib
 import torch
 from torch import nn
 
@@ -75,6 +77,13 @@ def attend(x, config, *, scale=1.0):
         x = torch.zeros(4)
     x = x.relu() if config.kind == "plain" else x.sigmoid()
     return finish(x * scale)
+
+
+@functools.lru_cache
+def chosen(kind):
+    if kind == "cached":
+        return 1
+    return 2
 
 
 def finish(x):
@@ -243,6 +252,26 @@ def test_an_argument_is_overwritten_whatever_is_passed(
     assert torch.equal(here.module.attend(x, config), expected)
 
 
+def test_what_a_function_has_remembered_is_forgotten(tmp_path: Path):
+    here = Here(tmp_path)
+    assert here.module.chosen("plain") == 2
+    here.apply(branch('kind == "cached"', "chosen", taken=True))
+
+    assert here.module.chosen("plain") == 1
+
+
+def test_what_was_frozen_after_loading_is_found(tmp_path: Path):
+    here = Here(tmp_path)
+    gc.freeze()
+    try:
+        here.apply(branch('kind == "cached"', "chosen", taken=True))
+        assert gc.get_freeze_count() > 0
+    finally:
+        gc.unfreeze()
+
+    assert here.module.chosen("plain") == 1
+
+
 def test_flags_are_set_before_the_system_looks_at_them(place: Path, before: Profile):
     flags: dict[str, bool | str] = {
         "torch.backends.mkldnn.enabled": False,
@@ -322,7 +351,7 @@ def test_what_cannot_be_done_is_said_and_nothing_is_done(tmp_path: Path, change:
     ("tail", "change", "why"),
     [
         (
-            "\ntext = open(__file__).read().replace('x.tanh', 'x.tan')\nopen(__file__, 'w').write(text)",
+            "\nown = pathlib.Path(__file__)\nown.write_text(own.read_text().replace('x.tanh', 'x.tan'))",
             branch("config.fast", "attend", taken=True),
             "not what its source says",
         ),
@@ -332,7 +361,7 @@ def test_what_cannot_be_done_is_said_and_nothing_is_done(tmp_path: Path, change:
             "generated",
         ),
         (
-            "\nimport os\nos.unlink(__file__)",
+            "\npathlib.Path(__file__).unlink()",
             branch("config.fast", "attend", taken=True),
             "not on this machine",
         ),
