@@ -106,12 +106,12 @@ def bias_concatenation_lean() -> Step:
 
 
 def projected_apart(m: Planted, x: Tensor) -> Tensor:
-    return torch.cat([F.linear(x, m.query), F.linear(x, m.key), F.linear(x, m.value)], -1)
+    return F.silu(F.linear(x, m.query)) * F.linear(x, m.key) + F.linear(x, m.value)
 
 
 def projected_at_once(m: Planted, x: Tensor) -> Tensor:
     q, k, v = F.linear(x, m.qkv).chunk(3, dim=-1)
-    return torch.cat([q, k, v], -1)
+    return F.silu(q) * k + v
 
 
 def projections() -> dict[str, Tensor]:
