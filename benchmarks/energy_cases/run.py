@@ -15,7 +15,7 @@ a false finding.
 import argparse
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from json import loads
 from pathlib import Path
 from time import monotonic
@@ -81,7 +81,7 @@ def _write(scores: Mapping[str, Score], comparison: Comparison) -> None:
     totals = summary(CASES, [Score(**found) for found in ordered.values()])
     print(*(f"{name}: {value}" for name, value in totals.items()), sep="\n")
     figures = {"summary": totals, "cases": ordered, "absent": [asdict(absent) for absent in ABSENT]}
-    origin = comparison.baseline.origin
+    origin = replace(comparison.baseline.origin, options={}, model="a decoder of energy_cases/planting.py")
     write_result(RESULT, figures, origin)
 
 
