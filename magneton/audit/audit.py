@@ -5,7 +5,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from magneton.audit.growing import growing_concatenations
+from magneton.audit.invariant import loop_invariant_work
+from magneton.audit.loops import per_item_loops
 from magneton.audit.model import Audit, AuditedStep, Pattern, Sighting, Waste
+from magneton.audit.repeated import repeated_computation
+from magneton.audit.results import dead_results, mostly_unused_results
 from magneton.audit.step import Step, step_of
 from magneton.audit.syncs import host_synchronisations
 from magneton.compare.ledger import Ledger, share_of
@@ -15,7 +20,15 @@ from magneton.profile.model import Frame, OpId, Profile
 
 Detector = Callable[[Step], Iterator[Sighting]]
 
-DETECTORS: tuple[Detector, ...] = (host_synchronisations,)
+DETECTORS: tuple[Detector, ...] = (
+    dead_results,
+    mostly_unused_results,
+    repeated_computation,
+    loop_invariant_work,
+    per_item_loops,
+    growing_concatenations,
+    host_synchronisations,
+)
 MIN_SHARE = 0.005  # of a step
 
 
