@@ -18,10 +18,10 @@ def loop_invariant_work(step: Step) -> Iterator[Sighting]:
     for piece in connected(step, _hoistable(step, fixed)):
         if not any(step.wiring.inputs[at] for at in piece):
             continue  # new memory, and nothing made of it
-        values = [value for at in piece for value in step.wiring.inputs[at] if step.producer(value) is None]
         names = ", ".join(dict.fromkeys(step.operators[at].name for at in piece[:3]))
-        of = sorted({step.value(value).name for value in values} - {""})
-        sources = f"only on {', '.join(of[:3])}" if of else "on constants only"
+        of = sorted(_sources(step, piece))
+        more = f" and {len(of) - 3} more" if len(of) > 3 else ""
+        sources = f"only on {', '.join(of[:3])}{more}" if of else "on constants only"
         yield Sighting(
             pattern="loop-invariant work",
             operators=tuple(step.op_id(at) for at in piece),
@@ -29,6 +29,20 @@ def loop_invariant_work(step: Step) -> Iterator[Sighting]:
             "the result is the same in every step",
             change="compute it once when the model is loaded, and keep the result",
         )
+
+
+def _sources(step: Step, piece: Sequence[int]) -> set[str]:
+    """Names of what existed before the step, seen through views."""
+    names: set[str] = set()
+    pending = [(at, value) for at in piece for value in step.wiring.inputs[at]]
+    while pending:
+        at, value = pending.pop()
+        maker = step.producer(value)
+        if maker is None:
+            names.add(step.value(value).name)
+        elif maker < at and step.operators[maker].effect == "view":
+            pending += [(maker, operand) for operand in step.wiring.inputs[maker]]
+    return names - {""}
 
 
 def _fixed(step: Step) -> set[int]:
@@ -89,14 +103,23 @@ def _written_storages(step: Step) -> set[int]:
 
 
 def _brought_sizes(step: Step, changed: set[int]) -> set[int]:
-    """Of what existed before the step and may be another tensor in the next."""
-    return {
-        size
-        for op, read in zip(step.operators, step.wiring.inputs, strict=True)
-        for value in read
-        if step.producer(value) is None and not _lasting(step, step.value(value), op.name, changed)
-        for size in step.value(value).shape
-    }
+    """Of what existed before the step and may be another tensor in the next.
+
+    The last dimension of real numbers that is also one of a weight counts features: it stays.
+    """
+    lengths, features, of_weights = set[int](), set[int](), set[int]()
+    for op, read in zip(step.operators, step.wiring.inputs, strict=True):
+        for value in (step.value(v) for v in read if step.producer(v) is None):
+            if _lasting(step, value, op.name, changed):
+                of_weights |= (
+                    set(value.shape) if value.role == "parameter" and len(value.shape) > 1 else set()
+                )
+            elif value.dtype.startswith(("float", "bfloat")) and len(value.shape) > 1:
+                lengths |= set(value.shape[:-1])
+                features.add(value.shape[-1])
+            else:
+                lengths |= set(value.shape)
+    return lengths | (features - of_weights)
 
 
 def _varying_factories(step: Step) -> set[int]:

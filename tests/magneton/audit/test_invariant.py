@@ -48,6 +48,15 @@ def test_what_a_step_brings_is_no_constant(role: Role, many: int) -> None:
     assert len(seen(loop_invariant_work, program.step())) == many
 
 
+def test_evidence_names_the_weights_through_views() -> None:
+    program = Program()
+    transposed = program.view("t.default", program.given(6, 6, role="parameter", name="w"), (6, 6))
+    program.op("exp.default", transposed, shape=(6, 6))
+
+    (sighting,) = loop_invariant_work(program.step())
+    assert "only on w:" in sighting.evidence
+
+
 def test_weights_that_the_step_changes_are_no_constants() -> None:
     program = Program()
     weight_norm(program)
@@ -81,6 +90,14 @@ def test_a_table_as_long_as_an_input_is_made_anew_for_good_reason() -> None:
 
 def test_a_mask_as_wide_as_an_input_is_worth_keeping() -> None:
     assert seen(loop_invariant_work, made(5, (5, 5), "bool").step()) == [[2]]
+
+
+def test_a_table_as_long_as_the_features_that_weights_have_is_fixed() -> None:
+    program = Program()
+    program.op("mm.default", program.given(5, 6), program.given(6, 7, role="parameter"), shape=(5, 7))
+    program.op("cos.default", program.op("arange.default", shape=(6,)), shape=(6,))
+
+    assert seen(loop_invariant_work, program.step()) == [[1, 2]]
 
 
 def test_memory_that_is_filled_with_what_the_step_brings_is_not_fixed() -> None:
