@@ -21,7 +21,6 @@ Kind = Literal[
     "ternary",
     "boolean operator",
     "comprehension",
-    "try",
 ]
 _EXITS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
