@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from magneton.compare.causes import is_one_system
 from magneton.compare.model import Comparison, Difference, Finding, Side, Trial
 from magneton.compare.same_work import check_same_work
 from magneton.diagnose.changes import change_for
@@ -73,11 +72,13 @@ class _Laboratory:
         if not chosen:
             return replace(finding, trials=(*trials.values(), *impossible))
         cause = trials.pop(chosen)
-        found = replace(finding, trials=(*trials.values(), *impossible, cause), confirmed=True)
-        if not is_one_system(*(profile.origin for profile in self.profiles)):
-            return found
-        why = "set as on the other side, it is no longer spent"
-        return replace(found, kind="misconfiguration", kind_reason=why)
+        return replace(
+            finding,
+            trials=(*trials.values(), *impossible, cause),
+            confirmed=True,
+            kind="misconfiguration",  # whatever it looked like before: a setting alone makes the difference
+            kind_reason="set as on the other side, it is no longer spent",
+        )
 
     def _try(
         self, finding: Finding, causes: tuple[Difference, ...], changes: tuple[Intervention, ...]
