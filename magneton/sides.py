@@ -80,14 +80,23 @@ def obtain(
             return _run(requests_for([spec], settings)[0], settings, progress, conversation)
 
 
+def systems_to_run(*sides: str) -> Sequence[SystemSpec]:
+    """The sides, none of which may be a recorded profile."""
+    specs: list[SystemSpec] = []
+    for side in map(parse_system, sides):
+        if isinstance(side, RecordedProfile):
+            hint = "name the system that was recorded, or compare without confirming causes"
+            raise MagnetonError(f"{side.path} is a recorded profile and cannot be run again", hint=hint)
+        specs.append(side)
+    return specs
+
+
 @contextmanager
 def rerunning(
     baseline: str, candidate: str, settings: Settings, progress: Progress, conversation: Conversation = SILENT
 ) -> Generator[Callable[[Literal["baseline", "candidate"], Sequence[Intervention]], tuple[Profile, Profile]]]:
     """What records one side as it is and under interventions, in turns, as often as asked."""
-    specs = [spec for spec in map(parse_system, (baseline, candidate)) if isinstance(spec, SystemSpec)]
-    if len(specs) < 2:
-        raise MagnetonError("a recorded profile cannot be run again", hint="name both systems, or leave it")
+    specs = systems_to_run(baseline, candidate)
     with ready_requests(requests_for(specs, settings), settings, conversation, progress) as requests:
         by_side = dict(zip((BASELINE, CANDIDATE), requests, strict=True))
 

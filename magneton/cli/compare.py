@@ -115,7 +115,7 @@ def compare(
     from magneton.diagnose.confirm import confirm as confirm_causes
     from magneton.report.output import print_result
     from magneton.settings import Settings
-    from magneton.sides import obtain_pair, rerunning
+    from magneton.sides import obtain_pair, rerunning, systems_to_run
 
     fails = failing(fail_on)
     settings = Settings(
@@ -124,6 +124,8 @@ def compare(
         threads=threads, rounds=rounds, cache=cache_named(cache), timeout_s=timeout,
         python=named_pythons(python),
     )  # fmt: skip
+    if confirm:
+        systems_to_run(baseline, candidate)
     criteria = Criteria(threshold=threshold, min_share=min_share, tolerance=tolerance)
     conversation = conversation_with_user(yes=yes)
     with progress_bar(quiet=quiet) as progress:

@@ -116,6 +116,13 @@ def test_version() -> None:
     assert (result.code, result.stdout.split()[0]) == (0, "magneton")
 
 
+def test_causes_of_recorded_profiles_cannot_be_tried(saved: Path) -> None:
+    result = magneton("compare", saved / "costly.mgn", saved / "lean.mgn", "--confirm")
+
+    assert (result.code, result.stdout) == (2, "")
+    assert "costly.mgn is a recorded profile and cannot be run again" in result.stderr
+
+
 def test_a_finding_is_told_and_fails_only_if_asked(saved: Path) -> None:
     sides = saved / "costly.mgn", saved / "lean.mgn"
 
