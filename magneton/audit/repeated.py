@@ -26,7 +26,7 @@ def repeated_computation(step: Step) -> Iterator[Sighting]:
         yield Sighting(
             pattern="repeated computation",
             operators=tuple(step.op_id(at) for at in piece),
-            evidence=f"{names} on the same values, {runs} times in a step ({len(piece)} operators too many)",
+            evidence=f"{names} on the same values, {runs} times in a step; once would do",
             change="compute it once, and hand the result on",
         )
 
