@@ -6,6 +6,7 @@ from pathlib import Path
 
 from energy_cases.case import Case
 
+from magneton.compare.findings import sides_of
 from magneton.compare.model import Comparison, Finding, Row, SideCost
 from magneton.profile.model import Frame
 
@@ -95,20 +96,20 @@ def _is_planted(case: Case, row: Row) -> bool:
 
 def _has_culprit(case: Case, row: Row, finding: Finding) -> bool:
     side = _costly(row, finding)
-    if side is None or side.work is None:
+    if side.work is None:
         return False
     return any(name.rpartition(".")[0] in case.operators for name, _ in side.work.operators)
 
 
-def _costly(row: Row, finding: Finding) -> SideCost | None:
-    return row.baseline if finding.costly == "baseline" else row.candidate
+def _costly(row: Row, finding: Finding) -> SideCost:
+    return sides_of(row, finding.costly)[0]
 
 
 def _names_cause(case: Case, row: Row, finding: Finding) -> bool:
     if case.flag is not None:
         return any(cause.name == case.flag for cause in finding.causes)
     side = _costly(row, finding)
-    if side is None or side.work is None:
+    if side.work is None:
         return False
     lines = case.culprit_lines()
     return any(frame.line in lines for frame in side.work.chain if _in_file(case, frame))
@@ -127,14 +128,13 @@ def _why(
     else:
         row = comparison.rows[best.row]
         side = _costly(row, best)
-        work = side.work if side is not None else None
-        source = work.source if work is not None else None
+        source = side.work.source if side.work is not None else None
         place = "" if source is None else f" at {Path(source.file).name}:{source.line}"
         parts.append(f"{best.outcome}, {best.kind}, {best.excess_share:.1%} of the step{place}")
     for finding in certain:
         if finding not in expected:
             row = comparison.rows[finding.row]
             side = _costly(row, finding)
-            names = ", ".join(name for name, _ in side.work.operators[:3]) if side and side.work else "?"
+            names = ", ".join(name for name, _ in side.work.operators[:3]) if side.work else "?"
             parts.append(f"false: {finding.costly} {finding.excess_share:.1%} {names}")
     return "; ".join(parts)

@@ -18,14 +18,13 @@ def loop_invariant_work(step: Step) -> Iterator[Sighting]:
     for piece in connected(step, _hoistable(step, fixed)):
         if not any(step.wiring.inputs[at] for at in piece):
             continue  # new memory, and nothing made of it
-        names = ", ".join(dict.fromkeys(step.operators[at].name for at in piece[:3]))
         of = sorted(_sources(step, piece))
         more = f" and {len(of) - 3} more" if len(of) > 3 else ""
         sources = f"only on {', '.join(of[:3])}{more}" if of else "on constants only"
         yield Sighting(
             pattern="loop-invariant work",
             operators=tuple(step.op_id(at) for at in piece),
-            evidence=f"{len(piece)} operator{'s' * (len(piece) > 1)} ({names}) depend {sources}: "
+            evidence=f"{len(piece)} operator{'s' * (len(piece) > 1)} ({step.names(piece)}) depend {sources}: "
             "the result is the same in every step",
             change="compute it once when the model is loaded, and keep the result",
         )
@@ -90,11 +89,7 @@ def _hoistable(step: Step, fixed: set[int]) -> Iterator[int]:
         if step.operators[at].effect != "view" and at not in chosen
         for value in written
     }
-    return (at for at in computing if not spoilt & _storages(step, step.wiring.outputs[at]))
-
-
-def _storages(step: Step, values: Sequence[int]) -> set[int]:
-    return {step.value(value).storage_id for value in values}
+    return (at for at in computing if not spoilt & step.storages(step.wiring.outputs[at]))
 
 
 def _written_storages(step: Step) -> set[int]:

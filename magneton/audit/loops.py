@@ -85,9 +85,9 @@ def _independent(step: Step, calls: Sequence[int]) -> bool:
     """No call reads, by whatever way, what another has written."""
     chosen, written = set(calls), set[int]()
     for at in range(calls[0], calls[-1] + 1):
-        reads = any(step.value(value).storage_id in written for value in step.wiring.inputs[at])
+        reads = bool(written & step.storages(step.wiring.inputs[at]))
         if at in chosen and reads:
             return False
         if at in chosen or reads:
-            written |= {step.value(value).storage_id for value in step.wiring.outputs[at]}
+            written |= step.storages(step.wiring.outputs[at])
     return True

@@ -31,8 +31,8 @@ def connected(
     leader = {at: at for at in chosen}
     maker: dict[object, int] = {}
     for at in chosen:
-        links: list[object] = [("storage", step.value(value).storage_id) for value in step.wiring.inputs[at]]
-        made: list[object] = [("storage", step.value(value).storage_id) for value in step.wiring.outputs[at]]
+        links: list[object] = [("storage", one) for one in step.storages(step.wiring.inputs[at])]
+        made: list[object] = [("storage", one) for one in step.storages(step.wiring.outputs[at])]
         if key is not None:
             made += [("key", key(value)) for value in step.wiring.outputs[at]]
         for link in (*links, *made):

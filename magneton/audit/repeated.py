@@ -22,7 +22,7 @@ def repeated_computation(step: Step) -> Iterator[Sighting]:
             continue  # new memory with equal content, and nothing made of it
         origins = {firsts[at] for at in piece}
         runs = 1 + max(sum(firsts[at] == first for at in piece) for first in origins)
-        names = ", ".join(dict.fromkeys(step.operators[at].name for at in sorted(origins)[:3]))
+        names = step.names(sorted(origins))
         yield Sighting(
             pattern="repeated computation",
             operators=tuple(step.op_id(at) for at in piece),
@@ -61,9 +61,8 @@ def _firsts(step: Step, of_operator: dict[int, int]) -> dict[int, int]:
     writers: dict[int, set[int]] = defaultdict(set)
     for at, written in enumerate(step.wiring.outputs):
         if step.operators[at].effect != "view":
-            for value in written:
-                writers[step.value(value).storage_id].add(at)
-    old = {step.value(v).storage_id for read in step.wiring.inputs for v in read if step.producer(v) is None}
+            for storage in step.storages(written):
+                writers[storage].add(at)
     candidates = set(of_operator)
     while True:
         runs: dict[int, list[int]] = defaultdict(list)
@@ -74,16 +73,20 @@ def _firsts(step: Step, of_operator: dict[int, int]) -> dict[int, int]:
             for alike in runs.values()
             if len(alike) > 1 and all(_same(step, alike[0], other) for other in alike)
             for at in alike
-            if _own(step, at, writers, candidates, old)
+            if _own(step, at, writers, candidates)
         }
         if kept == candidates:
             return {at: alike[0] for alike in runs.values() for at in alike}
         candidates = kept
 
 
-def _own(step: Step, at: int, writers: dict[int, set[int]], candidates: set[int], old: set[int]) -> bool:
-    storages = {step.value(value).storage_id for value in step.wiring.outputs[at]}
-    return bool(storages) and not storages & old and all(writers[one] <= candidates for one in storages)
+def _own(step: Step, at: int, writers: dict[int, set[int]], candidates: set[int]) -> bool:
+    storages = step.storages(step.wiring.outputs[at])
+    return (
+        bool(storages)
+        and not storages & step.old_storages
+        and all(writers[one] <= candidates for one in storages)
+    )
 
 
 def _same(step: Step, one: int, other: int) -> bool:

@@ -1,11 +1,11 @@
 """Results that nobody uses, or of which only a small part is used."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from magneton.audit.model import Sighting
-from magneton.audit.pieces import shows_all, trains
+from magneton.audit.pieces import connected, shows_all, trains
 from magneton.audit.step import Step
 from magneton.profile.model import Operator
 from magneton.workload import DECODE, PREFILL
@@ -44,8 +44,8 @@ def dead_results(step: Step) -> Iterator[Sighting]:
         for at, op in enumerate(step.operators)
         if op.effect == "compute" and at not in alive and _line(op) not in of_use
     ]
-    for chain in _chains(step, dead):
-        names = ", ".join(dict.fromkeys(step.operators[at].name for at in chain[:3]))
+    for chain in connected(step, dead):
+        names = step.names(chain)
         yield Sighting(
             pattern="dead result",
             operators=tuple(step.op_id(at) for at in chain),
@@ -72,34 +72,23 @@ def _alive(step: Step) -> set[int]:
     """Positions of computing operators whose results are used; by storages, so that views count."""
     alive: set[int] = set()
     wanted = _read_elsewhere(step)
-    old = {
-        step.value(value).storage_id
-        for read in step.wiring.inputs
-        for value in read
-        if step.producer(value) is None
-    }
     for at in range(len(step.operators) - 1, -1, -1):
         op = step.operators[at]
-        written = {step.value(value).storage_id for value in step.wiring.outputs[at]}
+        written = step.storages(step.wiring.outputs[at])
         if any(_may_leave(step, value) for value in step.wiring.outputs[at]):
             wanted |= written
         if op.effect == "view":
             continue
         hidden = op.effect == "compute" and not shows_all(step, at)
-        if op.effect in ("sync", "random") or hidden or written & (wanted | old):
+        if op.effect in ("sync", "random") or hidden or written & (wanted | step.old_storages):
             alive.add(at)
-            wanted |= {step.value(value).storage_id for value in op.inputs}
+            wanted |= step.storages(op.inputs)
     return alive
 
 
 def _read_elsewhere(step: Step) -> set[int]:
-    values = step.profile.values
-    return {
-        values[value].storage_id
-        for op in step.profile.operators
-        if op.phase != step.phase
-        for value in op.inputs
-    }
+    elsewhere = (op for op in step.profile.operators if op.phase != step.phase)
+    return step.storages(value for op in elsewhere for value in op.inputs)
 
 
 def _may_leave(step: Step, value: int) -> bool:
@@ -113,29 +102,6 @@ def _may_leave(step: Step, value: int) -> bool:
         if name.partition(".")[0] == step.phase:
             sizes |= {array.size, array.size // max(array.shape[0], 1) if array.ndim else 1}
     return value in step.declared or elements in sizes
-
-
-def _chains(step: Step, dead: Sequence[int]) -> list[list[int]]:
-    """Dead operators that hand something on to each other are one chain."""
-    chain_of: dict[int, list[int]] = {}  # by storage
-    chains: list[list[int]] = []
-    for at in dead:
-        touched = {
-            step.value(value).storage_id
-            for value in (*step.wiring.inputs[at], *step.wiring.outputs[at])
-            if step.producer(value) is not None
-        }
-        joined: list[list[int]] = []
-        for storage in touched:
-            found = chain_of.get(storage)
-            if found is not None and not any(found is one for one in joined):
-                joined.append(found)
-        chain = sorted({at, *(position for one in joined for position in one)})
-        chains = [one for one in chains if not any(one is other for other in joined)] + [chain]
-        merged = [storage for storage, one in chain_of.items() if any(one is other for other in joined)]
-        written = [step.value(value).storage_id for value in step.wiring.outputs[at]]
-        chain_of |= dict.fromkeys((*merged, *written), chain)
-    return chains
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """One phase of a profile, as detectors look at it."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,6 +11,8 @@ from magneton.match.wiring import Wiring, wire
 from magneton.profile.distance import distance
 from magneton.profile.model import Operator, OpId, Profile, Value
 from magneton.workload import Phase
+
+NAMED = 3  # operators
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,7 +49,7 @@ class Step:
 
     @cached_property
     def declared(self) -> frozenset[int]:
-        """Values that leave the step: nobody reads them in the phase, and the last operators made them.
+        """Values that may leave the step.
 
         A profile keeps the contents of declared outputs and not which value they were, so what has the
         shape of a declared output counts as one.
@@ -62,6 +65,20 @@ class Step:
             for value in written
             if tuple(self.value(value).shape) in shapes
         )
+
+    @cached_property
+    def old_storages(self) -> frozenset[int]:
+        """Memory that was there before the phase and is read in it."""
+        read = (value for values in self.wiring.inputs for value in values)
+        return frozenset(self.storages(value for value in read if self.producer(value) is None))
+
+    def storages(self, values: Iterable[int]) -> set[int]:
+        """The memory that holds them."""
+        return {self.value(value).storage_id for value in values}
+
+    def names(self, positions: Sequence[int]) -> str:
+        """What the first few of these operators are called, each name once."""
+        return ", ".join(dict.fromkeys(self.operators[at].name for at in positions[:NAMED]))
 
     def equal(self, one: int, other: int) -> bool:
         """Whether two values of this profile hold the same numbers, in any order, as far as sketches tell."""

@@ -66,8 +66,8 @@ def audit(
 ) -> None:
     """Show what one system wastes by itself: work that nobody needs, with the line that asks for it.
 
-    No rival is needed. What is told follows from the values that flow: copies of what was there, results
-    that nobody reads, computation on what had been computed before.
+    No rival is needed. What is told follows from the values that flow: results that nobody reads,
+    computation on what had been computed before, tensors that are copied to make them longer.
     """
     from magneton.audit.audit import audit as audit_profile
     from magneton.cli.asked import dtype_named, listed, named_pythons

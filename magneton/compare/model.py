@@ -239,8 +239,8 @@ class Finding:
     causes: tuple[Difference, ...]  # candidates
     operators: tuple[OpId, ...] = ()  # of the costly side
     note: str = ""  # why it is unresolved
-    trials: tuple[Trial, ...] = ()  # in the order in which they were made
-    confirmed: bool = False  # whether the last confirmed trial names the cause
+    trials: tuple[Trial, ...] = ()  # as made, then what cannot be tried; one that names the cause is last
+    confirmed: bool = False  # whether the last trial names the cause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

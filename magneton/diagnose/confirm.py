@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from magneton.compare.ledger import Ledger
 from magneton.compare.model import Comparison, Difference, Finding, Side, Trial
 from magneton.compare.same_work import check_same_work
 from magneton.diagnose.changes import change_for
@@ -35,9 +36,9 @@ def confirm(comparison: Comparison, profiles: tuple[Profile, Profile], rerun: Re
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
-    """``problem`` says why there are no profiles, or why nothing follows from them."""
+    """Before and after. ``problem`` says why they are not there, or why nothing follows from them."""
 
-    aligned: tuple[Profile, Profile, Matching] | None
+    aligned: tuple[Ledger, Ledger, Matching] | None
     problem: str = ""
 
 
@@ -108,7 +109,7 @@ class _Laboratory:
             return _Run(aligned=None, problem="the system runs other operators when it is run again")
         same = check_same_work(before, after, self.tolerance)
         changed = next((check.name for check in same.outputs if check.problem is not None), "")
-        aligned = before, after, match(before, after)
+        aligned = Ledger(before), Ledger(after), match(before, after)
         return _Run(aligned=aligned, problem=f"output {changed} changes with it" if changed else "")
 
     def _profile(self, side: Side) -> Profile:

@@ -23,25 +23,23 @@ class Saving:
     problem: str = ""
 
 
-def saving(before: Profile, after: Profile, matching: Matching, operators: Sequence[OpId]) -> Saving:
+def saving(before: Ledger, after: Ledger, matching: Matching, operators: Sequence[OpId]) -> Saving:
     """What ``operators`` of ``before`` and all that does their work in ``after`` cost less there.
 
     Only where both were recorded in turns: between recordings a machine drifts by more than many an excess.
     """
-    if not is_paired(before.origin, after.origin):
+    if not is_paired(before.profile.origin, after.profile.origin):
         return Saving(saved=None, problem="both versions do not fit into memory at once")
-    old, new = _places(before, after, matching, frozenset(operators))
-    ledgers = Ledger(before), Ledger(after)
-    spent_before = known_rounds(ledgers[0].rounds, ledgers[0].by_round(old))
-    spent_after = known_rounds(ledgers[1].rounds, ledgers[1].by_round(new))
+    old, new = _places(before.profile, after.profile, matching, frozenset(operators))
+    spent_before = known_rounds(before.rounds, before.by_round(old))
+    spent_after = known_rounds(after.rounds, after.by_round(new))
     if not new:  # nothing is left that does it
         spent_after = dict.fromkeys(spent_before, 0.0)
     one, other = common_rounds(spent_before, spent_after)
     if not one:
         return Saving(saved=None, problem="the meter gave no reading of it")
     less = [one[round_] - other[round_] for round_ in one]
-    provenance, spread = ledgers[0].provenance, ledgers[0].spread
-    return Saving(saved=summarise(less, provenance, spread=spread))
+    return Saving(saved=summarise(less, before.provenance, spread=before.spread))
 
 
 def _places(

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pytest
 from comparisons import ATTENTION, MLP, a_side, matched
 
+from magneton.compare.ledger import Ledger
 from magneton.diagnose.saving import Saving, judge, saving
 from magneton.profile.model import OpId, Profile
 from magneton.quantity import Provenance, Quantity
@@ -21,9 +22,13 @@ def operators(profile: Profile, name: str) -> tuple[OpId, ...]:
     return tuple(operator.op_id for operator in profile.operators if operator.name == name)
 
 
+def spared(before: Profile, after: Profile, of: Sequence[OpId], *, unmatched: Sequence[str] = ()) -> Saving:
+    return saving(Ledger(before), Ledger(after), matched(before, after, left=unmatched), of)
+
+
 def test_of_a_region_all_that_does_its_work_counts() -> None:
     before, after = side(), side((1.0, 0.5, 3.0))
-    found = saving(before, after, matched(before, after), operators(before, "aten._softmax.default"))
+    found = spared(before, after, operators(before, "aten._softmax.default"))
 
     assert found.saved is not None
     assert found.saved.value == pytest.approx(LAYERS * 1.5)
@@ -35,15 +40,15 @@ def test_what_is_gone_is_saved_and_what_came_instead_is_not() -> None:
     without = a_side((1.0, 3.0), layer=(ATTENTION[0], *MLP), noise=0.0, session="one")
     left = operators(before, "aten._softmax.default")
 
-    gone = saving(before, without, matched(before, without, left=["aten._softmax.default"]), left)
-    instead = saving(before, dearer, matched(before, dearer, left=["aten._softmax.default"]), left)
+    gone = spared(before, without, left, unmatched=["aten._softmax.default"])
+    instead = spared(before, dearer, left, unmatched=["aten._softmax.default"])
     assert gone.saved is not None and gone.saved.value == pytest.approx(LAYERS * 2.0)
     assert instead.saved is not None and instead.saved.value == pytest.approx(LAYERS * 0.5)
 
 
 def test_recordings_apart_say_nothing() -> None:
     before, after = side(), a_side(COSTS_J, session="another")
-    found = saving(before, after, matched(before, after), operators(before, "aten.mm.default"))
+    found = spared(before, after, operators(before, "aten.mm.default"))
     assert found.saved is None and "memory" in found.problem
 
 
